@@ -1,0 +1,101 @@
+"""trap.yaml as typed values, complete and checked: what `evaluator.config.load` returns.
+
+Rates are fractions of 1, money is US dollars, times are seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+
+class Include(msgspec.Struct, frozen=True, kw_only=True):
+    """A case is in when it has one of `tags` (if any are given) and matches one of the `ids` globs (if any)."""
+
+    tags: list[str] = []
+    ids: list[str] = []
+
+
+class TaskConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """`options`: scorer options of the format, e.g. `{"json_call": "upstream", "no_hedge": True}`. `repeats` is already
+    resolved against the file's default. `line` is where the task stands in the file."""
+
+    name: str
+    source: str
+    format: str | None = None
+    judge: Literal["builtin", "task", "both"] = "builtin"
+    trust: bool = False
+    repeats: int = 1
+    include: Include = Include()
+    options: dict[str, Any] = {}
+    line: int = 0
+
+
+class BaselineConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """`path` is relative to the folder of trap.yaml."""
+
+    store: Literal["file"] = "file"
+    path: str = ".trap/baseline.json"
+    allow_missing: bool = False
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """One gate rule. At least one of the four limits is set. `line` is where it stands in the file."""
+
+    metric: str
+    task: str | None = None
+    slice: str | None = None
+    min: float | None = None
+    max: float | None = None
+    max_drop: float | None = None
+    max_rise: float | None = None
+    on_noise: Literal["warn", "fail"] = "warn"
+    line: int = 0
+
+
+class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """`rules` None: the default rules (pass_rate may not drop, on each task)."""
+
+    alpha: float = 0.02
+    coverage: float = 0.95
+    rules: list[Rule] | None = None
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """`timeout`: seconds for the whole run; `case_timeout`: seconds for one try of one call; `concurrency`: calls in
+    flight at most."""
+
+    max_cost_usd: float | None = None
+    timeout: float | None = None
+    case_timeout: float = 600.0
+    concurrency: int = 16
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """Dollars per million tokens, for models that the price list does not know."""
+
+    input_per_million: float
+    output_per_million: float
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """`path`: the file as the user named it; `digest`: SHA-256 of its bytes. `model` None: no task calls a model, or
+    the caller must name one. `system`, `tools` are paths relative to the folder of the file. `notes`: accepted keys
+    that have no effect."""
+
+    path: str
+    digest: str
+    name: str | None = None
+    model: str | None = None
+    params: dict[str, Any] = {}
+    system: str | None = None
+    tools: str | None = None
+    structured: Literal["schema", "tool", "prompt"] = "prompt"
+    canaries: str | None = None
+    price: Price | None = None
+    tasks: list[TaskConfig] = []
+    baseline: BaselineConfig = BaselineConfig()
+    gate: GateConfig = GateConfig()
+    limits: Limits = Limits()
+    notes: list[str] = []

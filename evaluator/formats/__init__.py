@@ -1,0 +1,1 @@
+"""Directory → Task, one module per format."""

@@ -1,0 +1,1 @@
+"""The platform: REST client, events, comments, workflow commands."""

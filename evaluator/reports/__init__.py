@@ -1,0 +1,1 @@
+"""Run → text for people."""

@@ -1,0 +1,328 @@
+"""The result of a run, versioned: everything right of it (metrics, comparison, gate, reports) can be redone from it.
+
+`results.json` is `Run`, `.trap/baseline.json` is `Baseline`. The published JSON Schemas in docs/schemas/ are generated
+from these types (`make schemas`) and a test holds them together.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from evaluator.cases import Request, SourceRef, Subject
+from evaluator.errors import UserError, user_error
+from evaluator.transcript import Infrastructure, Transcript
+
+SCHEMA_VERSION = 1
+
+VerdictWord = Literal["pass", "regression", "drift", "inconclusive"]
+Status = Literal["scored", "infrastructure", "stale", "not_run"]
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One located fault. `path`: JSON path into the answer (`$.amount`); `keyword`: what failed, in JSON Schema's words
+    where there is one (`type`, `required`, `enum`), else `json`, `value`, `name`, a matcher's kind. `wanted` and `got`
+    are unset where they do not apply: null and missing are different things. `step` counts calls from 1."""
+
+    path: str
+    keyword: str
+    wanted: Any | UnsetType = UNSET
+    got: Any | UnsetType = UNSET
+    step: int | None = None
+    message: str | None = None
+
+
+class Score(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a scorer says of a transcript. `failure_mode` is None exactly when `passed`. `values`: named figures in
+    [0, 1] or counts; a figure that has no value for this attempt is left out, never 1.0."""
+
+    passed: bool
+    failure_mode: str | None = None
+    values: dict[str, float] = {}
+    findings: list[Finding] = []
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of one case. `passed`, `failure_mode`, `values`, `findings` only where `status` is `scored`;
+    `infrastructure` says why where it is not. `number` counts from 1 within the case."""
+
+    number: int
+    status: Status
+    passed: bool | None = None
+    failure_mode: str | None = None
+    values: dict[str, float] = {}
+    scorer: str | None = None
+    findings: list[Finding] = []
+    transcript: Transcript | None = None
+    infrastructure: Infrastructure | None = None
+
+
+class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A case with its attempts, and all that is needed to score them again."""
+
+    id: str
+    digest: str
+    request: Request
+    expected: dict[str, Any] | None
+    attempts: list[Attempt]
+    options: dict[str, Any] = {}
+    slices: list[str] = []
+    critical: bool = False
+
+
+class Metric(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure with its 95 % interval and the number of cases it rests on. `low` and `high` are None where the figure
+    is exact (a sum of dollars)."""
+
+    value: float
+    n: int
+    low: float | None = None
+    high: float | None = None
+
+
+class SliceResult(msgspec.Struct, frozen=True, kw_only=True):
+    """As `TaskResult`, for the cases of one slice."""
+
+    planned: int
+    scored: int
+    metrics: dict[str, Metric]
+    failure_modes: dict[str, int]
+
+
+class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
+    """`planned` and `scored` count attempts. `repeats` is the k of pass^k. `deterministic`: the transcripts were
+    recorded, so any change counts and no statistics apply. `faults`: what is wrong with the task itself (a gold that
+    its own scorer refuses), one sentence each. `failure_modes` counts attempts."""
+
+    name: str
+    format: str
+    source: SourceRef
+    scorer: str
+    repeats: int
+    deterministic: bool
+    planned: int
+    scored: int
+    metrics: dict[str, Metric]
+    slices: dict[str, SliceResult]
+    failure_modes: dict[str, int]
+    cases: list[CaseResult]
+    skipped: list[str] = []
+    notes: list[str] = []
+    faults: list[str] = []
+
+
+class CanaryResult(msgspec.Struct, frozen=True, kw_only=True):
+    """`expected` and `got` are short descriptions of a verdict, comparable by eye and by equality."""
+
+    id: str
+    expected: str
+    got: str
+    ok: bool
+
+
+class CanaryResults(msgspec.Struct, frozen=True, kw_only=True):
+    """`version` of the built-in set. An empty `cases` is a broken set, never a pass."""
+
+    version: str
+    cases: list[CanaryResult]
+
+
+class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
+    """What a figure depends on besides the change. Each map is name → version or digest.
+
+    `packages`: evaluator, python, jsonschema, litellm, …; `scorers`: every scorer, matcher, extractor and parser with
+    its version, and the canary set; `subject`: model, parameters, system prompt and each tool, by digest or value;
+    `sources`: task → commit or content digest; `answered`: models and system fingerprints that the provider reported.
+    """
+
+    packages: dict[str, str]
+    scorers: dict[str, str]
+    subject: dict[str, str]
+    sources: dict[str, str]
+    answered: dict[str, list[str]] = {}
+
+
+class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One sentence for a person, and where it comes from. `kind`: `canary`, `validator`, `coverage`, `baseline`,
+    `rule`, `floor`, `critical`, `source`, `provider`, `model`, `task`, `note`."""
+
+    kind: str
+    text: str
+    task: str | None = None
+    metric: str | None = None
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How sure a difference is. `test`: `mcnemar`, `sign-flip`, `deterministic` or `none`; `p` one-sided in the bad
+    direction; `n` paired cases; `worse` and `better` count cases; `difference` is now − baseline over paired cases;
+    `detectable`: the smallest drop this suite would show with 80 % power, None where that cannot be said."""
+
+    test: str
+    n: int
+    worse: int
+    better: int
+    difference: float
+    p: float | None = None
+    low: float | None = None
+    high: float | None = None
+    detectable: float | None = None
+    underpowered: bool = False
+
+
+class RuleResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One gate rule on one task. `outcome`: `ok`, `fail`, `warn` or `inconclusive`; `text` says why."""
+
+    rule: str
+    metric: str
+    outcome: Literal["ok", "fail", "warn", "inconclusive"]
+    text: str
+    task: str | None = None
+    slice: str | None = None
+    baseline: float | None = None
+    now: float | None = None
+    evidence: Evidence | None = None
+
+
+class CaseChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A paired case whose pass rate moved, with the findings of its first failed attempt on the worse side."""
+
+    task: str
+    id: str
+    baseline: float
+    now: float
+    critical: bool = False
+    failure_mode: str | None = None
+    findings: list[Finding] = []
+
+
+class TaskComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """`paired` counts cases on both sides with equal digests and a score on both. The lists hold case ids."""
+
+    task: str
+    paired: int
+    not_comparable: list[str] = []
+    removed: list[str] = []
+    added: list[str] = []
+    unscored: list[str] = []
+    regressed: list[CaseChange] = []
+    fixed: list[CaseChange] = []
+    pass_rate: Evidence | None = None
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """What differs from the baseline. `baseline`: which one it is, in words. `fingerprint`: differences in words.
+    `validator_drift`: cases whose stored baseline verdict today's scorers do not give again, in words."""
+
+    baseline: str
+    tasks: list[TaskComparison]
+    fingerprint: list[str] = []
+    validator_drift: list[str] = []
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """Sums over all attempts. `cost_state`: `known`, `partial` (some attempts have no price; `cost_usd` is a lower
+    bound) or `unknown` (`cost_usd` is None)."""
+
+    attempts: int
+    planned: int
+    scored: int
+    infrastructure: dict[str, int]
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None
+    cost_state: Literal["known", "partial", "unknown"]
+    seconds: float
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One run, complete. `selection`: task names asked for, None for all. `warnings`: what a reader should know but the
+    verdict does not rest on. Times are ISO 8601 in UTC."""
+
+    schema_version: int
+    evaluator: str
+    started: str
+    verdict: VerdictWord
+    reasons: list[Reason]
+    fingerprint: Fingerprint
+    canaries: CanaryResults
+    tasks: list[TaskResult]
+    totals: Totals
+    name: str | None = None
+    subject: Subject | None = None
+    selection: list[str] | None = None
+    warnings: list[Reason] = []
+    rules: list[RuleResult] = []
+    comparison: Comparison | None = None
+
+
+class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
+    """Who made a run the baseline, when (ISO 8601, UTC) and why."""
+
+    by: str
+    at: str
+    why: str
+
+
+class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that somebody accepted."""
+
+    schema_version: int
+    accepted: Acceptance
+    run: Run
+
+
+_RUN = msgspec.json.Decoder(Run)
+_BASELINE = msgspec.json.Decoder(Baseline)
+
+
+def encode(document: Run | Baseline) -> bytes:
+    """JSON, one line per member of the outer levels, so that a stored baseline diffs in git."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+
+
+def decode_run(data: bytes, where: str) -> Run:
+    """A `Run` from the bytes of a results.json. `where` names it in errors.
+
+    Raises UserError `results-unreadable` (with the JSON path) or `results-version`.
+    """
+    run: Run = _decode(_RUN, data, where)
+    return run
+
+
+def decode_baseline(data: bytes, where: str) -> Baseline:
+    """A `Baseline` from bytes; errors as `decode_run`."""
+    baseline: Baseline = _decode(_BASELINE, data, where)
+    return baseline
+
+
+def _decode(decoder: msgspec.json.Decoder[Any], data: bytes, where: str) -> Any:
+    try:
+        version = msgspec.json.decode(data, type=_Versioned).schema_version
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise _unreadable(where, str(error)) from error
+    if version != SCHEMA_VERSION:
+        raise user_error(
+            "results-version",
+            f"written with schema version {version}, this trapgate reads version {SCHEMA_VERSION}",
+            where=where,
+            mend="Run the evaluation again with this version and accept its result.",
+        )
+    try:
+        return decoder.decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise _unreadable(where, str(error)) from error
+
+
+class _Versioned(msgspec.Struct):
+    schema_version: int
+
+
+def _unreadable(where: str, why: str) -> UserError:
+    return user_error(
+        "results-unreadable",
+        f"not a readable result file: {why}",
+        where=where,
+        mend="Write it again with `trapgate run` or `trapgate baseline accept`; it is not edited by hand.",
+    )

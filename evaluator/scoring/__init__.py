@@ -1,0 +1,1 @@
+"""(Case, Transcript) → Score. Pure."""

@@ -1,0 +1,1 @@
+"""Source string → verified local directory."""

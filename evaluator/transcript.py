@@ -1,0 +1,70 @@
+"""What an attempt produced, whoever produced it: a model, a command or a recording.
+
+Text in here is well-formed Unicode (a lone surrogate from outside is replaced by U+FFFD where it enters) and can be
+stored as it is. What the model meant by it is for scorers to say: malformed arguments stay text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One tool call. `turn` counts from 1. `arguments` is the text that the model sent, unparsed: whether it is JSON,
+    and an object, is the scorer's finding. `result` is what the (frozen) tool answered, unset where nothing did."""
+
+    tool: str
+    arguments: str = "{}"
+    turn: int = 1
+    id: str | None = None
+    result: Any | UnsetType = UNSET
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Tokens and dollars of one attempt. A None is "unknown", never zero. `cost_usd` 0.0 means that the price is known
+    to be zero."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+class Transcript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`text`: the final answer, None where there was none. `stop_reason`: the provider's word in OpenAI's vocabulary
+    (`stop`, `length`, `tool_calls`, `content_filter`), None where unknown. `model`: the model that answered, which may
+    not be the one asked. `structured`: the mechanism that was in fact used. `seconds`: latency of the answered try."""
+
+    text: str | None = None
+    calls: list[Call] = []
+    stop_reason: str | None = None
+    usage: Usage | None = None
+    model: str | None = None
+    system_fingerprint: str | None = None
+    structured: str | None = None
+    seconds: float | None = None
+
+
+class Infrastructure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why no verdict could be had. Never the model's failure, always counted against coverage.
+
+    `kind`: a stable word: `rate_limit`, `server_error`, `timeout`, `connection`, `authentication`, `refused_schema`,
+    `refused_request`, `malformed_response`, `cost_limit`, `time_limit`, `cancelled`, `no_output`, `no_expected`,
+    `unknown_matcher`, `scorer_error`.
+    """
+
+    kind: str
+    message: str
+    http_status: int | None = None
+    tries: int = 0
+
+
+def well_formed(text: str) -> str:
+    """`text` with each lone surrogate replaced by U+FFFD, so that it can be encoded as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+    return text
