@@ -36,7 +36,7 @@ class Problem:
 
 
 class UserError(Exception):
-    """Bad input: a stable `code` (kebab-case, documented in docs/errors.md) and every problem found, not just the first.
+    """Bad input: a stable `code` (kebab-case, documented in docs/errors.md) and every problem found.
 
     The process ends with exit code 2 and prints `str(error)`, never a traceback.
     """

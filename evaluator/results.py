@@ -93,8 +93,8 @@ class SliceResult(msgspec.Struct, frozen=True, kw_only=True):
 
 class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     """`planned` and `scored` count attempts. `repeats` is the k of pass^k. `deterministic`: the transcripts were
-    recorded, so any change counts and no statistics apply. `faults`: what is wrong with the task itself (a gold that
-    its own scorer refuses), one sentence each. `failure_modes` counts attempts."""
+    recorded, so any change counts and no statistics apply. `faults`: case id → what is wrong with the case
+    itself (a gold that its own scorer refuses). `failure_modes` counts attempts."""
 
     name: str
     format: str
@@ -110,7 +110,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     cases: list[CaseResult]
     skipped: list[str] = []
     notes: list[str] = []
-    faults: list[str] = []
+    faults: dict[str, str] = {}
 
 
 class CanaryResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,7 +198,8 @@ class CaseChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TaskComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """`paired` counts cases on both sides with equal digests and a score on both. The lists hold case ids."""
+    """`paired` counts cases on both sides with equal digests and a score on both. The lists hold case ids.
+    `baseline_metrics`: the baseline's own figures over all its cases, by metric name."""
 
     task: str
     paired: int
@@ -209,6 +210,7 @@ class TaskComparison(msgspec.Struct, frozen=True, kw_only=True):
     regressed: list[CaseChange] = []
     fixed: list[CaseChange] = []
     pass_rate: Evidence | None = None
+    baseline_metrics: dict[str, Metric] = {}
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -238,7 +240,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One run, complete. `selection`: task names asked for, None for all. `warnings`: what a reader should know but the
-    verdict does not rest on. Times are ISO 8601 in UTC."""
+    verdict does not rest on. Times are ISO 8601 in UTC. `commit`: of the repository under test, None where unknown."""
 
     schema_version: int
     evaluator: str
@@ -255,6 +257,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[Reason] = []
     rules: list[RuleResult] = []
     comparison: Comparison | None = None
+    commit: str | None = None
 
 
 class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
@@ -297,6 +300,15 @@ def decode_baseline(data: bytes, where: str) -> Baseline:
     return baseline
 
 
+def decode_run_or_baseline(data: bytes, where: str) -> Run | Baseline:
+    """Whichever the bytes hold; errors as `decode_run`. A baseline is told by its member `accepted`."""
+    try:
+        accepted = msgspec.json.decode(data, type=_Accepted).accepted
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise _unreadable(where, str(error)) from error
+    return decode_run(data, where) if accepted is None else decode_baseline(data, where)
+
+
 def _decode(decoder: msgspec.json.Decoder[Any], data: bytes, where: str) -> Any:
     try:
         version = msgspec.json.decode(data, type=_Versioned).schema_version
@@ -317,6 +329,10 @@ def _decode(decoder: msgspec.json.Decoder[Any], data: bytes, where: str) -> Any:
 
 class _Versioned(msgspec.Struct):
     schema_version: int
+
+
+class _Accepted(msgspec.Struct):
+    accepted: Any = None
 
 
 def _unreadable(where: str, why: str) -> UserError:

@@ -35,7 +35,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Transcript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`text`: the final answer, None where there was none. `stop_reason`: the provider's word in OpenAI's vocabulary
     (`stop`, `length`, `tool_calls`, `content_filter`), None where unknown. `model`: the model that answered, which may
-    not be the one asked. `structured`: the mechanism that was in fact used. `seconds`: latency of the answered try."""
+    not be the one asked. `structured`: the mechanism that was in fact used. `seconds`: latency of the answered try.
+    `cut`: characters of text and arguments that were left out because the answer was longer than what is kept."""
 
     text: str | None = None
     calls: list[Call] = []
@@ -45,6 +46,7 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     system_fingerprint: str | None = None
     structured: str | None = None
     seconds: float | None = None
+    cut: int = 0
 
 
 class Infrastructure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

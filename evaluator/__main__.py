@@ -1,0 +1,5 @@
+"""`python -m evaluator` is the `trapgate` command."""
+
+from evaluator.cli import console
+
+console()

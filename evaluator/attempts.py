@@ -1,0 +1,67 @@
+"""Tasks → the attempts to be made, and outcomes → scored attempts. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from evaluator import scoring
+from evaluator.cases import Recorded, Task
+from evaluator.results import Attempt, Status
+from evaluator.scoring import Scorer
+from evaluator.transcript import Infrastructure, Transcript
+
+
+class Made(msgspec.Struct, frozen=True):
+    """What became of one attempt. `not_run`: nobody tried, in contrast to a try that failed."""
+
+    case_id: str
+    number: int
+    result: Transcript | Infrastructure
+    not_run: bool = False
+
+
+def scored(task: Task, made: Iterable[Made]) -> dict[str, list[Attempt]]:
+    """Case id → its attempts in order, scored where there is a transcript. Each case's scorer is compiled once."""
+    scorers = {case.id: scoring.prepare(task.scorer, case) for case in task.cases}
+    attempts: dict[str, list[Attempt]] = {case.id: [] for case in task.cases}
+    for each in sorted(made, key=lambda one: one.number):
+        attempts[each.case_id].append(_attempt(task.scorer, scorers[each.case_id], each))
+    return attempts
+
+
+def _attempt(scorer: str, score: Scorer, made: Made) -> Attempt:
+    if isinstance(made.result, Infrastructure):
+        status: Status = "not_run" if made.not_run else "infrastructure"
+        return Attempt(number=made.number, status=status, infrastructure=made.result)
+    verdict = score(made.result)
+    if isinstance(verdict, Infrastructure):
+        return Attempt(number=made.number, status="infrastructure", transcript=made.result, infrastructure=verdict)
+    return Attempt(
+        number=made.number,
+        status="scored",
+        passed=verdict.passed,
+        failure_mode=verdict.failure_mode,
+        values=verdict.values,
+        scorer=scoring.version_of(scorer),
+        findings=verdict.findings,
+        transcript=made.result,
+    )
+
+
+def recorded(task: Task, rows: Sequence[Recorded]) -> tuple[list[Made], list[str]]:
+    """What somebody else produced for the cases of `task`: a case without a row is one attempt that was not made. Also
+    the case ids of rows that belong to no case, each once."""
+    known = {case.id for case in task.cases}
+    made = [Made(row.case_id, row.number, row.transcript) for row in rows if row.case_id in known]
+    silent = known - {row.case_id for row in rows}
+    nothing = Infrastructure(kind="no_output", message="there is no output for this case")
+    made += [Made(case_id, 1, nothing, not_run=True) for case_id in sorted(silent)]
+    return made, sorted({row.case_id for row in rows} - known)
+
+
+def counts(made: Iterable[Made]) -> Mapping[str, int]:
+    """Case id → number of attempts."""
+    return Counter(each.case_id for each in made)

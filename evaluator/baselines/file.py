@@ -1,0 +1,58 @@
+"""The baseline as a file of the repository."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from evaluator.baselines import BaselineState, Found, Missing, Unreadable
+from evaluator.errors import UserError, user_error
+from evaluator.results import Baseline, decode_baseline, encode
+
+
+def decode(data: bytes | None, where: str) -> BaselineState:
+    """The state of a baseline from its bytes; None: it is certain that there is none at `where`."""
+    if data is None:
+        return Missing(where)
+    try:
+        return Found(where, decode_baseline(data, where))
+    except UserError as error:
+        return Unreadable(where, error.problems[0].message)
+
+
+def read(path: Path, where: str) -> BaselineState:
+    """The state of the baseline at `path`. Only "no such file" is missing; any other failure is unreadable."""
+    data = read_bytes(path, where)
+    return decode(data, where) if isinstance(data, bytes) else data
+
+
+def read_bytes(path: Path, where: str | None = None) -> bytes | Missing | Unreadable:
+    """The file's bytes, or why they cannot be had; `where` names it in a report."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return Missing(where or str(path))
+    except OSError as error:
+        return Unreadable(where or str(path), error.strerror or str(error))
+
+
+def write(path: Path, baseline: Baseline) -> None:
+    """Writes the baseline whole or not at all. Raises UserError `not-writable`."""
+    write_atomically(path, encode(baseline))
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replaces the file at `path` by `data` in one step, making its folder. Raises UserError `not-writable`."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(data)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise user_error(
+            "not-writable",
+            f"cannot write: {error.strerror or error}",
+            where=str(path),
+            mend="Choose a folder that this user may write to.",
+        ) from error

@@ -1,0 +1,179 @@
+"""The same pipeline from a terminal: arguments in, exit code out.
+
+Answers go to standard output, progress and errors to standard error. Exit codes: 0 pass, 1 regression, 2 bad
+configuration or input, 3 inconclusive, 4 drift, 70 a bug of trapgate.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from evaluator import __version__
+from evaluator.errors import EXIT_CONFIGURATION, EXIT_INTERNAL, UserError
+
+_EXAMPLES = {
+    "trapgate": """\
+examples:
+  trapgate init                          write a trap.yaml, a first task and a workflow
+  trapgate run                           evaluate what ./trap.yaml says and compare with the baseline
+  trapgate baseline accept --why "first" make the last run the baseline
+  trapgate canaries                      check the validators; needs no model and no key
+
+exit codes: 0 pass, 1 regression, 2 bad configuration or input, 3 inconclusive, 4 drift
+""",
+    "run": """\
+examples:
+  trapgate run
+  trapgate run --task refunds --model openai/gpt-4.1-mini
+  trapgate run --config evals/trap.yaml --output /tmp/results
+
+writes results.json, comment.md and report.html into the output folder
+""",
+    "score": """\
+examples:
+  trapgate score ./evals/refunds --outputs answers.jsonl
+  trapgate score git+https://github.com/owner/repo@<commit>#subdirectory=tasks/t --outputs answers.jsonl
+
+a line of answers.jsonl: {"case_id": "a", "attempt": 1, "text": "…", "tool_calls": […], "stop_reason": "stop"}
+without --config only coverage and canaries are judged; with it, the gate and baseline of that file
+""",
+    "compare": """\
+examples:
+  trapgate compare .trap/baseline.json trapgate-results/results.json
+  trapgate compare old/results.json new/results.json --config trap.yaml
+""",
+    "accept": """\
+examples:
+  trapgate baseline accept --why "gpt-4.1-mini, prompt 3"
+  trapgate baseline accept --results nightly/results.json --why "nightly of 3 May"
+""",
+    "pin": """\
+example:
+  trapgate pin trap.yaml    # …@main becomes …@<the commit that main is now>; comments and order stay
+""",
+}
+
+
+def console() -> None:
+    """The `trapgate` command."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs one command; returns the exit code. Bad input is a message on standard error, a bug a short one too."""
+    options = _parser().parse_args(arguments)
+    try:
+        command: Callable[[argparse.Namespace], int] = options.command
+        return command(options)
+    except UserError as error:
+        print(f"{error}\n({error.code})", file=sys.stderr)
+        return EXIT_CONFIGURATION
+    except BrokenPipeError:
+        # `trapgate … | head`: whoever read has what it wanted. The verdict was not delivered, so it is not a pass.
+        sys.stderr.close()
+        return EXIT_INTERNAL
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _described(argparse.ArgumentParser(prog="trapgate"), "trapgate")
+    parser.description = "Tells whether a change made your LLM agent worse, and which layer moved."
+    parser.add_argument("--version", action="version", version=f"trapgate {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    run = _command(commands, "run", "evaluate, compare with the baseline, judge", commands_module("run"))
+    _config_option(run)
+    run.add_argument("--task", action="append", metavar="T", help="only this task; may be given several times")
+    run.add_argument("--model", metavar="M", help="another model than trap.yaml's, e.g. openai/gpt-4.1-mini")
+    _output_option(run)
+    _json_option(run)
+
+    score = _command(commands, "score", "score outputs that somebody else produced", commands_module("score"))
+    score.add_argument("source", metavar="SOURCE", help="folder or pinned git source of the task")
+    score.add_argument("--outputs", metavar="FILE", type=Path, help="JSON Lines, one output a line")
+    score.add_argument("--format", metavar="F", help="format of the task; detected when left out")
+    score.add_argument("--config", metavar="FILE", type=Path, help="take gate and baseline from this trap.yaml")
+    _output_option(score)
+    _json_option(score)
+
+    canaries = _command(commands, "canaries", "re-score the canaries; no model is called", commands_module("canaries"))
+    canaries.add_argument("--config", metavar="FILE", type=Path, help="also the canaries that this trap.yaml adds")
+    _json_option(canaries)
+
+    compare = _command(commands, "compare", "compare two results and judge the second", commands_module("compare"))
+    compare.add_argument("baseline", metavar="BASELINE", type=Path, help="a baseline or a results.json")
+    compare.add_argument("results", metavar="RESULTS", type=Path, help="a results.json")
+    compare.add_argument("--config", metavar="FILE", type=Path, help="judge by the gate of this trap.yaml")
+    _json_option(compare)
+
+    baseline = commands.add_parser("baseline", help="accept or show the stored baseline")
+    actions = baseline.add_subparsers(title="actions", metavar="ACTION", required=True)
+    accept = _command(actions, "accept", "make a run the baseline", commands_module("accept"))
+    _config_option(accept)
+    accept.add_argument(
+        "--results", metavar="FILE", type=Path, help="the run to accept (trapgate-results/results.json)"
+    )
+    accept.add_argument("--why", metavar="TEXT", help="why this run is the baseline now")
+    show = _command(actions, "show", "say what the baseline holds", commands_module("show"))
+    _config_option(show)
+    _json_option(show)
+
+    pin = _command(commands, "pin", "turn branches and tags of sources into commits, in place", commands_module("pin"))
+    pin.add_argument("file", metavar="FILE", type=Path, nargs="?", default=Path("trap.yaml"))
+    _json_option(pin)
+
+    validate = _command(
+        commands, "validate", "check trap.yaml, its files, sources and tasks", commands_module("validate")
+    )
+    _config_option(validate)
+    _json_option(validate)
+
+    init = _command(commands, "init", "write a trap.yaml, a first task and a workflow", commands_module("init"))
+    init.add_argument("folder", metavar="FOLDER", type=Path, nargs="?", default=Path())
+    return parser
+
+
+def commands_module(name: str) -> Callable[[argparse.Namespace], int]:
+    """The function `name` of `evaluator.commands`, imported when it is called, so that --help needs no other module."""
+
+    def command(options: argparse.Namespace) -> int:
+        from evaluator import commands
+
+        function: Callable[[argparse.Namespace], int] = getattr(commands, name)
+        return function(options)
+
+    return command
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    function: Callable[[argparse.Namespace], int],
+) -> argparse.ArgumentParser:
+    parser = _described(commands.add_parser(name, help=summary), name)
+    parser.description = summary[0].upper() + summary[1:] + "."
+    parser.set_defaults(command=function)
+    return parser
+
+
+def _described(parser: argparse.ArgumentParser, name: str) -> argparse.ArgumentParser:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EXAMPLES.get(name)
+    return parser
+
+
+def _config_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", metavar="FILE", type=Path, default=Path("trap.yaml"), help="default: trap.yaml")
+
+
+def _output_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--output", metavar="DIR", type=Path, default=Path("trapgate-results"), help="default: trapgate-results"
+    )
+
+
+def _json_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON for a machine to read")

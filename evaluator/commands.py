@@ -1,0 +1,294 @@
+"""What each command of the terminal does. Each returns the process's exit code and raises UserError for bad input."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evaluator import config as configuration
+from evaluator.baselines import BaselineState, Found, Missing, file
+from evaluator.config.types import Config, GateConfig
+from evaluator.errors import EXIT_CONFIGURATION, EXIT_DRIFT, EXIT_PASS, user_error
+from evaluator.gate import exit_code
+from evaluator.results import (
+    SCHEMA_VERSION,
+    Acceptance,
+    Baseline,
+    Run,
+    decode_baseline,
+    decode_run,
+    decode_run_or_baseline,
+    encode,
+)
+
+
+def run(options: argparse.Namespace) -> int:
+    """`trapgate run`: evaluate, compare, judge, report."""
+    from evaluator import pipeline
+    from evaluator.progress import progress
+
+    config, folder = _config(options.config)
+    result = pipeline.evaluate(
+        config,
+        folder=folder,
+        output=options.output,
+        cache=_cache(os.environ),
+        baseline=_baseline(config, folder),
+        progress=progress(sys.stderr),
+        environ=os.environ,
+        model=options.model,
+        tasks=options.task,
+    )
+    return _report(result, options)
+
+
+def score(options: argparse.Namespace) -> int:
+    """`trapgate score`: score what somebody else produced."""
+    from evaluator import pipeline
+
+    config, folder = _config(options.config) if options.config else (None, Path())
+    result = pipeline.score(
+        options.source,
+        outputs=options.outputs,
+        format_name=options.format,
+        config=config,
+        folder=folder,
+        output=options.output,
+        cache=_cache(os.environ),
+        baseline=_baseline(config, folder) if config is not None else None,
+        environ=os.environ,
+    )
+    return _report(result, options)
+
+
+def canaries(options: argparse.Namespace) -> int:
+    """`trapgate canaries`: exit 4 when one is scored otherwise than it must be."""
+    from evaluator import pipeline
+
+    config, folder = _config(options.config) if options.config else (None, Path())
+    results = pipeline.run_canaries(config, folder, _cache(os.environ), os.environ)
+    failed = [canary for canary in results.cases if not canary.ok]
+    if options.json:
+        _print_json(results)
+    else:
+        from evaluator.reports.escape import log_text
+
+        for canary in failed:
+            print(f"{canary.id}: expected {log_text(canary.expected)}, got {log_text(canary.got)}")
+        print(f"{len(results.cases) - len(failed)} of {len(results.cases)} canaries ok (set {results.version})")
+    return EXIT_DRIFT if failed or not results.cases else EXIT_PASS
+
+
+def compare(options: argparse.Namespace) -> int:
+    """`trapgate compare`: judge a stored result against another by today's validators."""
+    from evaluator import pipeline
+    from evaluator.reports import terminal
+
+    config, folder = _config(options.config) if options.config else (None, Path())
+    stored = decode_run_or_baseline(_bytes(options.baseline), str(options.baseline))
+    result = pipeline.compare(
+        Found(str(options.baseline), stored if isinstance(stored, Baseline) else _as_baseline(stored)),
+        decode_run(_bytes(options.results), str(options.results)),
+        gate=config.gate if config is not None else GateConfig(),
+        canaries=pipeline.run_canaries(config, folder, _cache(os.environ), os.environ),
+    )
+    if options.json:
+        _print_json(result)
+    else:
+        print(terminal.render(result))
+    return exit_code(result)
+
+
+def accept(options: argparse.Namespace) -> int:
+    """`trapgate baseline accept`: make a finished run the baseline, and end `allow_missing`."""
+    config, folder = _config(options.config)
+    results = options.results or Path("trapgate-results") / "results.json"
+    result = decode_run(_bytes(results), str(results))
+    _refuse_unfit(result, results)
+    accepted = Acceptance(by=_who(os.environ), at=_now(), why=options.why or "no reason given")
+    path = folder / config.baseline.path
+    file.write(path, Baseline(schema_version=SCHEMA_VERSION, accepted=accepted, run=result))
+    print(f"baseline written to {path}: {_in_short(result)}")
+    if config.baseline.allow_missing:
+        from evaluator.config.edit import set_scalar
+
+        text = options.config.read_text(encoding="utf-8")
+        changed = set_scalar(text, ("baseline", "allow_missing"), False, str(options.config))
+        file.write_atomically(options.config, changed.encode())
+        print(f"{options.config}: baseline.allow_missing is now false, since there is one")
+    return EXIT_PASS
+
+
+def show(options: argparse.Namespace) -> int:
+    """`trapgate baseline show`: what the baseline of trap.yaml holds."""
+    config, folder = _config(options.config)
+    path = folder / config.baseline.path
+    baseline = decode_baseline(_bytes(path), str(path))
+    if options.json:
+        _print_json(baseline)
+        return EXIT_PASS
+    accepted = baseline.accepted
+    print(f"{path}: accepted {accepted.at} by {accepted.by}: {accepted.why}")
+    for task in baseline.run.tasks:
+        rate = task.metrics.get("pass_rate")
+        shown = f"pass_rate {rate.value:.2f}" if rate is not None else "no pass_rate"
+        print(f"  {task.name}: {len(task.cases)} cases × {task.repeats}, {task.scored} attempts scored, {shown}")
+    return EXIT_PASS
+
+
+def pin(options: argparse.Namespace) -> int:
+    """`trapgate pin`: branches and tags become commits, in place."""
+    from evaluator.sources.pin import pin as pin_file
+
+    pinned = pin_file(options.file, os.environ)
+    if options.json:
+        _print_json([{"line": each.line, "before": each.before, "after": each.after} for each in pinned])
+        return EXIT_PASS
+    for each in pinned:
+        print(f"{options.file}:{each.line}: {each.before} → {each.after}")
+    if not pinned:
+        print(f"{options.file}: every source is pinned already")
+    return EXIT_PASS
+
+
+def validate(options: argparse.Namespace) -> int:
+    """`trapgate validate`: everything that can be known without a model; exit 2 when a case can never pass."""
+    from evaluator import pipeline
+
+    config, folder = _config(options.config)
+    checked = pipeline.check(config, folder=folder, cache=_cache(os.environ), environ=os.environ)
+    faults = [f"{task.name}/{case_id}: {why}" for task, found in checked for case_id, why in found.items()]
+    if options.json:
+        _print_json({"tasks": {task.name: len(task.cases) for task, _ in checked}, "faults": faults})
+    else:
+        for task, _ in checked:
+            print(f"{task.name}: {len(task.cases)} cases, {len(task.skipped)} skipped, scorer {task.scorer}")
+            for note in task.notes:
+                print(f"  note: {note}")
+        for note in config.notes:
+            print(f"note: {note}")
+        for fault in faults:
+            print(f"fault: {fault}")
+        if not faults:
+            print(f"{options.config}: valid")
+    return EXIT_CONFIGURATION if faults else EXIT_PASS
+
+
+def init(options: argparse.Namespace) -> int:
+    """`trapgate init`: files that run as they are; nothing that exists is touched."""
+    from evaluator.config import starter
+
+    files = starter.files()
+    taken = [name for name in files if (options.folder / name).exists()]
+    if taken:
+        raise user_error(
+            "init-exists",
+            f"{', '.join(sorted(taken))} exists already",
+            where=str(options.folder),
+            mend="Nothing was written. Choose another folder, or edit what is there.",
+        )
+    for name, text in files.items():
+        file.write_atomically(options.folder / name, text.encode())
+        print(f"wrote {options.folder / name}")
+    print("next: trapgate run, then trapgate baseline accept")
+    return EXIT_PASS
+
+
+def _report(result: Run, options: argparse.Namespace) -> int:
+    """Writes what people read beside results.json, prints the short form, and gives the exit code."""
+    from evaluator.reports import comment, page, terminal
+
+    file.write_atomically(options.output / "comment.md", comment.render(result).encode())
+    file.write_atomically(options.output / "report.html", page.render(result).encode())
+    if options.json:
+        _print_json(result)
+    else:
+        print(terminal.render(result))
+        print(f"written to {options.output}: results.json, comment.md, report.html")
+    return exit_code(result)
+
+
+def _config(path: Path) -> tuple[Config, Path]:
+    """The configuration and the folder where its paths start."""
+    return configuration.load(path), path.parent
+
+
+def _baseline(config: Config, folder: Path) -> BaselineState:
+    return file.read(folder / config.baseline.path, config.baseline.path)
+
+
+def _bytes(path: Path) -> bytes:
+    state = file.read_bytes(path)
+    if isinstance(state, bytes):
+        return state
+    raise user_error(
+        "results-unreadable",
+        "there is no such file" if isinstance(state, Missing) else f"cannot be read: {state.why}",
+        where=str(path),
+        mend="Name a results.json that `trapgate run` or `trapgate score` wrote, or an accepted baseline.",
+    )
+
+
+def _as_baseline(run: Run) -> Baseline:
+    accepted = Acceptance(by="nobody yet", at=run.started, why="a result file")
+    return Baseline(schema_version=SCHEMA_VERSION, accepted=accepted, run=run)
+
+
+def _refuse_unfit(run: Run, path: Path) -> None:
+    """A baseline is the ruler of every later run: one that is broken or has gaps would let regressions through."""
+    broken = [canary.id for canary in run.canaries.cases if not canary.ok]
+    mend = "Run again, and accept a run that is complete."
+    if broken or not run.canaries.cases:
+        what = f"its canaries failed ({', '.join(broken) or 'none was scored'}): the validators cannot be trusted"
+        raise user_error("accept-drift", what, where=str(path), mend="Find out why first: `trapgate canaries`.")
+    if run.selection is not None:
+        what = f"it holds only the tasks that were asked for ({', '.join(run.selection)})"
+        raise user_error("accept-partial", what, where=str(path), mend=mend)
+    short = [f"{task.name} {task.scored} of {task.planned}" for task in run.tasks if task.scored < task.planned]
+    if short or not run.tasks:
+        what = f"not every planned attempt was scored ({', '.join(short) or 'no task'})"
+        raise user_error("accept-incomplete", what, where=str(path), mend=mend)
+
+
+def _who(environ: Mapping[str, str]) -> str:
+    """Who accepts: the actor of a workflow, git's user name, or the user of this machine."""
+    if environ.get("GITHUB_ACTOR"):
+        return environ["GITHUB_ACTOR"]
+    try:
+        named = subprocess.run(["git", "config", "user.name"], capture_output=True, text=True, check=False, timeout=10)
+        if named.stdout.strip():
+            return named.stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        pass
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def _cache(environ: Mapping[str, str]) -> Path:
+    """Where fetched sources are kept between runs (XDG base directory specification)."""
+    base = environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "trapgate"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _in_short(run: Run) -> str:
+    return ", ".join(f"{task.name} {len(task.cases)} cases" for task in run.tasks)
+
+
+def _print_json(document: Any) -> None:
+    data = encode(document) if isinstance(document, Run | Baseline) else msgspec.json.encode(document)
+    print(data.decode().rstrip("\n"))

@@ -1,0 +1,244 @@
+"""(baseline, run) → what changed, case by case, with the evidence. Pure.
+
+Only cases that both sides scored and whose digests are equal are paired. Everything else has a name here and counts
+against the coverage of the comparison; nothing is left out in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from statistics import fmean
+
+import msgspec
+
+from evaluator import statistics
+from evaluator.metrics import case_value, metric_of
+from evaluator.results import CaseChange, CaseResult, Evidence, Fingerprint, TaskComparison, TaskResult
+from evaluator.vocabulary import SHARE_METRICS
+
+_SAME = 1e-9
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """One case on both sides; same id, same digest, scored at least once on each."""
+
+    baseline: CaseResult
+    now: CaseResult
+
+    @property
+    def critical(self) -> bool:
+        """A change cannot take the mark away from a case: either side's counts."""
+        return self.baseline.critical or self.now.critical
+
+    def in_slice(self, name: str) -> bool:
+        """As for `critical`: a change of tags does not take a case out of its slice."""
+        return name in self.baseline.slices or name in self.now.slices
+
+
+class Pairing(msgspec.Struct, frozen=True, kw_only=True):
+    """The cases of one task, sorted by what can be said about them. `is_new`: the baseline does not know the task."""
+
+    task: str
+    is_new: bool
+    pairs: list[Pair]
+    not_comparable: list[str]
+    removed: list[CaseResult]
+    added: list[str]
+    unscored: list[str]
+    repeats: int
+    baseline_repeats: int
+    deterministic: bool
+
+    @property
+    def coverage(self) -> float:
+        """Share of the baseline's cases that could be paired; 1.0 for a baseline without cases."""
+        known = len(self.pairs) + len(self.not_comparable) + len(self.removed) + len(self.unscored)
+        return len(self.pairs) / known if known else 1.0
+
+
+def pair(baseline: TaskResult | None, now: TaskResult) -> Pairing:
+    """Pairs the cases of a task. `baseline` None: the task is new, every case is `added`."""
+    before = {case.id: case for case in baseline.cases} if baseline is not None else {}
+    after = {case.id: case for case in now.cases}
+    pairs: list[Pair] = []
+    not_comparable, unscored = [], []
+    for case_id in before.keys() & after.keys():
+        old, new = before[case_id], after[case_id]
+        if old.digest != new.digest:
+            not_comparable.append(case_id)
+        elif _scored(old) and _scored(new):
+            pairs.append(Pair(old, new))
+        else:
+            unscored.append(case_id)
+    return Pairing(
+        task=now.name,
+        is_new=baseline is None,
+        pairs=sorted(pairs, key=lambda each: each.now.id),
+        not_comparable=sorted(not_comparable),
+        removed=[before[case_id] for case_id in sorted(before.keys() - after.keys())],
+        added=sorted(after.keys() - before.keys()),
+        unscored=sorted(unscored),
+        repeats=now.repeats,
+        baseline_repeats=baseline.repeats if baseline is not None else now.repeats,
+        deterministic=now.deterministic and (baseline is None or baseline.deterministic),
+    )
+
+
+def _scored(case: CaseResult) -> bool:
+    return any(attempt.status == "scored" for attempt in case.attempts)
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """A metric on both sides of the same cases. `missing`: cases that had a value in the baseline and have none now."""
+
+    baseline: float
+    now: float
+    evidence: Evidence
+    missing: list[str]
+
+
+def difference(
+    metric: str,
+    pairing: Pairing,
+    *,
+    alpha: float,
+    higher_is_better: bool,
+    keep: Callable[[Pair], bool] = lambda _: True,
+) -> Difference | None:
+    """A metric's change over the paired cases that have a value on both sides; None where none has.
+
+    One attempt a case and values of 0 or 1 on both sides: exact McNemar. Otherwise the mean over a case's attempts,
+    then a sign-flip test of the paired differences. Recordings on both sides: no test, any change is real.
+    """
+    before, after, missing = [], [], []
+    for each in filter(keep, pairing.pairs):
+        # The same k on both sides: pass^3 of one run is not to be held against pass^5 of another.
+        old = case_value(metric, each.baseline, pairing.repeats)
+        new = case_value(metric, each.now, pairing.repeats)
+        if old is not None and new is not None:
+            before.append(old)
+            after.append(new)
+        elif old is not None:
+            missing.append(each.now.id)
+    if not before:
+        return None
+    return Difference(
+        baseline=fmean(before),
+        now=fmean(after),
+        evidence=evidence(before, after, alpha, pairing.deterministic, higher_is_better=higher_is_better),
+        missing=missing,
+    )
+
+
+def evidence(
+    before: Sequence[float], after: Sequence[float], alpha: float, deterministic: bool, *, higher_is_better: bool
+) -> Evidence:
+    """How sure the difference between two equally long lists of case values is. Raises ValueError for empty lists."""
+    sign = 1.0 if higher_is_better else -1.0
+    harm = [sign * (old - new) for old, new in zip(before, after, strict=True)]
+    worse, better = sum(h > _SAME for h in harm), sum(h < -_SAME for h in harm)
+    difference = fmean(after) - fmean(before)
+    n = len(harm)
+    if deterministic:
+        return Evidence(test="deterministic", n=n, worse=worse, better=better, difference=difference)
+    binary = all(value in (0.0, 1.0) for value in (*before, *after))
+    if binary:
+        p = statistics.mcnemar(worse, better)
+        interval: tuple[float, float] | None = statistics.paired_proportion_interval(worse, better, n)
+    else:
+        p = statistics.sign_flip(harm)
+        interval = statistics.mean_interval(harm)
+    # `harm` is positive where worse; the reader's difference is now − baseline.
+    ends = sorted(-sign * end for end in interval) if interval is not None else [None, None]
+    return Evidence(
+        test="mcnemar" if binary else "sign-flip",
+        n=n,
+        worse=worse,
+        better=better,
+        difference=difference,
+        p=p,
+        low=ends[0],
+        high=ends[1],
+        detectable=_detectable(harm, alpha, binary=binary),
+        underpowered=worse + better < statistics.fewest_discordant(alpha),
+    )
+
+
+def _detectable(harm: Sequence[float], alpha: float, *, binary: bool) -> float | None:
+    by_spread = statistics.detectable_mean(harm, alpha)
+    by_count = statistics.detectable_share(len(harm), alpha)
+    if not binary:
+        return by_spread if by_spread is not None else by_count
+    # With few discordant cases the normal approximation promises drops that the exact test cannot show.
+    if by_count is None:
+        return None
+    return max(by_spread, by_count) if by_spread is not None else by_count
+
+
+def compare_task(pairing: Pairing, baseline: TaskResult | None, alpha: float) -> TaskComparison:
+    """The part of the comparison that a report shows for every task, whatever the rules are."""
+    moved = [(each, *_rates(each)) for each in pairing.pairs]
+    pass_rate = difference("pass_rate", pairing, alpha=alpha, higher_is_better=True)
+    before = baseline.cases if baseline is not None else []
+    figures = {name: metric_of(name, before, pairing.baseline_repeats) for name in SHARE_METRICS}
+    return TaskComparison(
+        task=pairing.task,
+        paired=len(pairing.pairs),
+        not_comparable=pairing.not_comparable,
+        removed=[case.id for case in pairing.removed],
+        added=pairing.added,
+        unscored=pairing.unscored,
+        regressed=[_change(pairing.task, each, old, new) for each, old, new in moved if new < old - _SAME],
+        fixed=[_change(pairing.task, each, old, new) for each, old, new in moved if new > old + _SAME],
+        pass_rate=pass_rate.evidence if pass_rate is not None else None,
+        baseline_metrics={name: figure for name, figure in figures.items() if figure is not None},
+    )
+
+
+def _rates(each: Pair) -> tuple[float, float]:
+    old, new = case_value("pass_rate", each.baseline, 1), case_value("pass_rate", each.now, 1)
+    if old is None or new is None:
+        raise ValueError(f"case {each.now.id!r} was paired without a score on both sides")
+    return old, new
+
+
+def _change(task: str, each: Pair, old: float, new: float) -> CaseChange:
+    worse_side = each.now if new < old else each.baseline
+    failed = next((a for a in worse_side.attempts if a.status == "scored" and not a.passed), None)
+    return CaseChange(
+        task=task,
+        id=each.now.id,
+        baseline=old,
+        now=new,
+        critical=each.critical,
+        failure_mode=failed.failure_mode if failed is not None else None,
+        findings=failed.findings if failed is not None else [],
+    )
+
+
+def critically_failed(each: Pair) -> bool:
+    """A critical case whose attempts all passed in the baseline and all failed now."""
+    old, new = _rates(each)
+    return each.critical and old == 1.0 and new == 0.0
+
+
+def fingerprint_differences(before: Fingerprint, after: Fingerprint) -> list[str]:
+    """What differs, in words, one line each: "jsonschema 4.25.1 → 4.26.0"."""
+    lines = []
+    for label, old, new in (
+        ("", before.packages, after.packages),
+        ("scorer ", before.scorers, after.scorers),
+        ("", before.subject, after.subject),
+        ("source of ", before.sources, after.sources),
+    ):
+        for name in sorted(old.keys() | new.keys()):
+            if old.get(name) != new.get(name):
+                lines.append(f"{label}{name} {old.get(name, '(absent)')} → {new.get(name, '(absent)')}")
+    for name in sorted(before.answered.keys() & after.answered.keys()):
+        if before.answered[name] != after.answered[name]:
+            lines.append(f"{name} that answered {_list(before.answered[name])} → {_list(after.answered[name])}")
+    return lines
+
+
+def _list(values: Iterable[str]) -> str:
+    return ", ".join(values) or "(none)"

@@ -1,0 +1,143 @@
+"""Which layer moved besides the change: validators, provider, model. Pure.
+
+The witnesses that need no further call: replay canaries (`evaluator.canaries`), the baseline scored again by today's
+validators, schemas that the provider took before and refuses now, and the model that says it answered.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from evaluator import scoring
+from evaluator.cases import Case
+from evaluator.comparison import Pairing
+from evaluator.results import Attempt, CaseResult, Fingerprint, Reason, Run, Score, TaskResult
+from evaluator.transcript import Infrastructure
+
+_SAME = 1e-9
+
+
+class Rescored(msgspec.Struct, frozen=True, kw_only=True):
+    """A run's tasks as today's validators score them. `changes`: each verdict or figure that is no longer what was
+    stored, in words; empty when the ruler is the same."""
+
+    tasks: list[TaskResult]
+    changes: list[str]
+
+
+def rescore(tasks: list[TaskResult]) -> Rescored:
+    """Scores every stored transcript again. A comparison then uses the result, so that both sides are measured by one
+    ruler; the changes are validator drift."""
+    changes: list[str] = []
+    rescored = [
+        msgspec.structs.replace(task, cases=[_rescore_case(task, case, changes) for case in task.cases])
+        for task in tasks
+    ]
+    return Rescored(tasks=rescored, changes=changes)
+
+
+def _rescore_case(task: TaskResult, case: CaseResult, changes: list[str]) -> CaseResult:
+    stored = [attempt for attempt in case.attempts if attempt.status == "scored"]
+    if not stored:
+        return case
+    score = scoring.prepare(
+        task.scorer, Case(id=case.id, request=case.request, expected=case.expected, options=case.options)
+    )
+    attempts = []
+    for attempt in case.attempts:
+        if attempt.status != "scored" or attempt.transcript is None:
+            attempts.append(attempt)
+            continue
+        again = rescored_attempt(attempt, score(attempt.transcript))
+        difference = _difference(attempt, again)
+        if difference:
+            changes.append(f"{task.name}/{case.id} attempt {attempt.number}: {difference}")
+        attempts.append(again)
+    return msgspec.structs.replace(case, attempts=attempts)
+
+
+def rescored_attempt(attempt: Attempt, score: Score | Infrastructure) -> Attempt:
+    """`attempt` with today's score, or without a verdict where today's validators can give none."""
+    if isinstance(score, Infrastructure):
+        return msgspec.structs.replace(
+            attempt, status="infrastructure", passed=None, failure_mode=None, values={}, infrastructure=score
+        )
+    return msgspec.structs.replace(
+        attempt,
+        passed=score.passed,
+        failure_mode=score.failure_mode,
+        values=score.values,
+        findings=score.findings,
+    )
+
+
+def _difference(stored: Attempt, again: Attempt) -> str:
+    """What differs, in words; empty where nothing does. A figure that did not exist then is not a difference."""
+    if again.infrastructure is not None:
+        return f"was scored, now {again.infrastructure.kind}: {again.infrastructure.message}"
+    if stored.passed != again.passed or stored.failure_mode != again.failure_mode:
+        return f"{_word(stored)} → {_word(again)}"
+    for name, value in stored.values.items():
+        now = again.values.get(name)
+        if now is None or abs(now - value) > _SAME:
+            return f"{name} {value:g} → {'no value' if now is None else format(now, 'g')}"
+    return ""
+
+
+def _word(attempt: Attempt) -> str:
+    return "passed" if attempt.passed else f"failed ({attempt.failure_mode})"
+
+
+def gold_drift(baseline: list[TaskResult], now: list[TaskResult]) -> list[str]:
+    """Expected answers that their scorer accepted in the baseline and refuses now, at the same digest."""
+    before = {(task.name, case.id): (case.digest, task.faults) for task in baseline for case in task.cases}
+    lines = []
+    for task in now:
+        digests = {case.id: case.digest for case in task.cases}
+        for case_id, fault in task.faults.items():
+            digest, faults = before.get((task.name, case_id), (None, {}))
+            if digest == digests.get(case_id) and case_id not in faults:
+                lines.append(f"{task.name}/{case_id}: its expected answer passed before and is refused now: {fault}")
+    return lines
+
+
+def provider_drift(
+    baseline: Run, fingerprint: Fingerprint, pairings: list[Pairing], tasks: list[TaskResult]
+) -> list[Reason]:
+    """What the provider or the model did differently though the repository asks for the same: a schema that was taken
+    and is refused, another model behind the same name."""
+    same_subject = baseline.fingerprint.subject == fingerprint.subject
+    reasons = []
+    unscored = {(pairing.task, case_id) for pairing in pairings for case_id in pairing.unscored}
+    refused = [
+        case.id
+        for task in tasks
+        for case in task.cases
+        if (task.name, case.id) in unscored and any(_refused_schema(attempt) for attempt in case.attempts)
+    ]
+    if refused and same_subject:
+        reasons.append(
+            Reason(
+                kind="provider",
+                text=f"The provider now refuses a schema that it took in the baseline ({_some(refused)}).",
+            )
+        )
+    asked_same = baseline.fingerprint.subject.get("model") == fingerprint.subject.get("model")
+    before, after = baseline.fingerprint.answered.get("models", []), fingerprint.answered.get("models", [])
+    if asked_same and before and after and before != after:
+        reasons.append(
+            Reason(
+                kind="model",
+                text=f"Another model answers under the same name: {', '.join(before)} → {', '.join(after)}.",
+            )
+        )
+    return reasons
+
+
+def _refused_schema(attempt: Attempt) -> bool:
+    return attempt.infrastructure is not None and attempt.infrastructure.kind == "refused_schema"
+
+
+def _some(names: list[str], most: int = 5) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

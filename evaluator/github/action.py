@@ -1,0 +1,105 @@
+"""The action, from the runner's environment to an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TextIO
+
+from evaluator import config, gate, pipeline
+from evaluator.baselines import BaselineState
+from evaluator.baselines.file import read as read_baseline
+from evaluator.config.types import Config
+from evaluator.errors import EXIT_CONFIGURATION, EXIT_INTERNAL, UserError, user_error
+from evaluator.github import base, environment, events, files, publish
+from evaluator.github.client import Client
+from evaluator.github.commands import Log
+from evaluator.github.environment import Environment
+from evaluator.github.events import Activity
+from evaluator.progress import progress
+from evaluator.redaction import Redactor, secrets
+from evaluator.results import Reason, Run
+
+Evaluate = Callable[..., Run]
+
+
+def run(environ: Mapping[str, str], stream: TextIO, evaluate: Evaluate = pipeline.evaluate) -> int:
+    """Evaluates and publishes; returns the exit code. Whatever goes wrong is said on `stream`, never raised."""
+    log = Log(stream)
+    for secret in sorted(secrets(environ)):
+        log.mask(secret)
+    try:
+        settings = environment.read(environ)
+    except UserError as error:
+        for problem in error.problems:
+            log.problem(problem, title=f"trapgate: {error.code}", inside=False)
+        return EXIT_CONFIGURATION
+    redactor = Redactor(environ)
+    try:
+        return _act(settings, environ, log, redactor, evaluate)
+    except UserError as error:
+        publish.user_error(settings, error, log, redactor)
+        return EXIT_CONFIGURATION
+    except Exception as error:  # a bug must not read as a verdict: Python's own exit code is that of a regression
+        publish.crash(settings, error, log)
+        return EXIT_INTERNAL
+
+
+def _act(settings: Environment, environ: Mapping[str, str], log: Log, redactor: Redactor, evaluate: Evaluate) -> int:
+    activity = events.activity(settings.event_name, events.load(settings.event_path))
+    if activity.refused:
+        raise user_error("event-refused", activity.refused, where=f"on: {settings.event_name}")
+    inputs = settings.inputs
+    path = settings.workspace / inputs.config
+    loaded = config.load(path, shown=inputs.config)
+    client = Client(settings.api_url, inputs.token)
+    rules = _rules(settings, activity, client, loaded, path)
+    output = files.output_folder(settings.workspace, inputs.output)
+    cache = settings.runner_temp / "trapgate-cache"
+    cache.mkdir(exist_ok=True)
+    try:
+        result = evaluate(
+            loaded,
+            folder=path.parent,
+            output=output,
+            cache=cache,
+            baseline=_baseline(settings, rules, loaded, path),
+            gate=rules.gate,
+            allow_missing=rules.allow_missing,
+            notes=rules.notes + ([Reason(kind="note", text=activity.note)] if activity.note else []),
+            model=inputs.model,
+            tasks=list(inputs.tasks) if inputs.tasks else None,
+            progress=progress(log.stream),
+            environ=environment.without_runner_secrets(environ),
+        )
+        publish.reports(output, result, redactor)
+    finally:
+        files.give_to_owner(settings.workspace, output, cache)
+    code = gate.exit_code(result)
+    publish.result(settings, activity, client, result, code, log, redactor)
+    return code
+
+
+def _rules(settings: Environment, activity: Activity, client: Client, loaded: Config, path: Path) -> base.Rules:
+    """Whose rules apply: the base's on a pull request and in a merge queue, else those of the checkout."""
+    if not activity.rules_from_base or activity.base_sha is None or activity.head_sha is None:
+        return base.Rules(None, None, loaded.baseline.allow_missing)
+    override = settings.inputs.baseline
+    change = base.Change(
+        repository=settings.repository,
+        base_sha=activity.base_sha,
+        head_sha=activity.head_sha,
+        config_path=base.repository_path(settings.workspace, path),
+        config=loaded,
+        baseline_path=base.repository_path(settings.workspace, settings.workspace / override) if override else None,
+    )
+    return base.rules(client, change)
+
+
+def _baseline(settings: Environment, rules: base.Rules, loaded: Config, path: Path) -> BaselineState:
+    if rules.baseline is not None:
+        return rules.baseline
+    override = settings.inputs.baseline
+    file = settings.workspace / override if override else path.parent / loaded.baseline.path
+    where = override or loaded.baseline.path
+    return read_baseline(file, where)

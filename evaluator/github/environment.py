@@ -1,0 +1,161 @@
+"""What the Actions runner tells the action: settings and inputs, read once from the environment and checked together.
+
+Source: GitHub's documentation, "Variables reference" and "Metadata syntax" (inputs).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from evaluator.errors import Problem, UserError
+
+DEFAULT_CONFIG = "trap.yaml"
+DEFAULT_OUTPUT = "trapgate-results"
+
+# Of the runner itself: with these one can write to its caches and ask for cloud credentials in the workflow's name.
+_RUNNER_SECRETS = re.compile(r"^(ACTIONS_.*|INPUT_GITHUB-TOKEN|GITHUB_TOKEN|GH_TOKEN)$")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The action's inputs. None: not given, and so decided by trap.yaml. Paths are relative to the workspace."""
+
+    config: str = DEFAULT_CONFIG
+    model: str | None = None
+    tasks: tuple[str, ...] | None = None
+    baseline: str | None = None
+    token: str | None = field(default=None, repr=False)
+    comment: bool = True
+    output: str = DEFAULT_OUTPUT
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The runner's settings. `repository` is `owner/name`; the URLs have no trailing slash."""
+
+    api_url: str
+    server_url: str
+    event_name: str
+    event_path: Path
+    repository: str
+    sha: str
+    ref: str
+    job: str
+    workspace: Path
+    runner_temp: Path
+    output_file: Path
+    summary_file: Path
+    inputs: Inputs
+
+
+def read(environ: Mapping[str, str]) -> Environment:
+    """The settings in `environ`. Raises UserError `action-environment` that names every missing or malformed one."""
+    reader = _Reader(environ)
+    environment = Environment(
+        api_url=reader.setting("GITHUB_API_URL", _url),
+        server_url=reader.setting("GITHUB_SERVER_URL", _url),
+        event_name=reader.setting("GITHUB_EVENT_NAME"),
+        event_path=Path(reader.setting("GITHUB_EVENT_PATH", _file)),
+        repository=reader.setting("GITHUB_REPOSITORY", _repository),
+        sha=reader.setting("GITHUB_SHA", _sha),
+        ref=environ.get("GITHUB_REF", ""),
+        job=environ.get("GITHUB_JOB", ""),
+        workspace=Path(reader.setting("GITHUB_WORKSPACE", _folder)),
+        runner_temp=Path(reader.setting("RUNNER_TEMP", _folder)),
+        output_file=Path(reader.setting("GITHUB_OUTPUT", _file)),
+        summary_file=Path(reader.setting("GITHUB_STEP_SUMMARY", _file)),
+        inputs=reader.inputs(),
+    )
+    if reader.problems:
+        raise UserError("action-environment", *reader.problems)
+    return environment
+
+
+def without_runner_secrets(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` for everything that is not GitHub: provider keys stay, the runner's and GitHub's own tokens do not."""
+    return {name: value for name, value in environ.items() if not _RUNNER_SECRETS.match(name)}
+
+
+class _Reader:
+    """Reads one variable after the other and collects what is wrong with them."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self.problems: list[Problem] = []
+
+    def setting(self, name: str, fault: Callable[[str], str | None] = lambda _: None) -> str:
+        """The value of `name`; where it is missing or `fault` finds one, a problem is kept and the text returned."""
+        value = self._environ.get(name, "").strip()
+        what = fault(value) if value else "is not set"
+        if what:
+            mend = "The Actions runner sets it; outside of a workflow use `trapgate run`."
+            self.problems.append(Problem(name, 0, 0, what, mend))
+        return value.rstrip("/") if fault is _url else value
+
+    def inputs(self) -> Inputs:
+        """The inputs; an empty one is unset, since the runner passes every declared input."""
+        tasks = tuple(part.strip() for part in re.split(r"[,\n]", self._input("tasks") or "") if part.strip())
+        return Inputs(
+            config=self._path("config") or DEFAULT_CONFIG,
+            model=self._input("model"),
+            tasks=tasks or None,
+            baseline=self._path("baseline"),
+            token=self._input("github-token"),
+            comment=self._boolean("comment", default=True),
+            output=self._path("output") or DEFAULT_OUTPUT,
+        )
+
+    def _input(self, name: str) -> str | None:
+        return self._environ.get("INPUT_" + name.upper(), "").strip() or None
+
+    def _path(self, name: str) -> str | None:
+        value = self._input(name)
+        if value and (value.startswith("/") or ".." in Path(value).parts or "\0" in value):
+            mend = "Give a path inside the workspace, such as `evals/trap.yaml`."
+            self.problems.append(Problem(f"input {name}", 0, 0, f"`{value}` leaves the workspace", mend))
+        return value
+
+    def _boolean(self, name: str, *, default: bool) -> bool:
+        value = self._input(name)
+        if value is None:
+            return default
+        if value.lower() not in ("true", "false"):
+            self.problems.append(Problem(f"input {name}", 0, 0, f"`{value}` is neither `true` nor `false`"))
+        return value.lower() == "true"
+
+
+def _url(value: str) -> str | None:
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return f"`{value}` is not a URL"
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
+        return f"`{value}` is not an http or https URL of a server"
+    return None
+
+
+def _repository(value: str) -> str | None:
+    if not re.fullmatch(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+", value) or ".." in value.split("/"):
+        return f"`{value}` is not of the form owner/name"
+    return None
+
+
+def _sha(value: str) -> str | None:
+    return None if is_commit(value) else f"`{value}` is not a full commit id"
+
+
+def _folder(value: str) -> str | None:
+    return None if Path(value).is_dir() else f"`{value}` is not a folder"
+
+
+def _file(value: str) -> str | None:
+    return None if Path(value).is_file() else f"`{value}` is not a file"
+
+
+def is_commit(value: object) -> bool:
+    """Whether `value` is a full git object id (SHA-1 or SHA-256)."""
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", value) is not None

@@ -1,0 +1,123 @@
+"""Where a result goes: outputs, job summary, comment and log. Nothing here changes the verdict or the exit code."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import replace
+from pathlib import Path
+
+from evaluator.baselines.file import write_atomically
+from evaluator.errors import EXIT_CONFIGURATION, EXIT_INTERNAL, UserError
+from evaluator.github import files
+from evaluator.github.client import Client
+from evaluator.github.commands import Log
+from evaluator.github.comments import NotPosted, Sticky, marker, room
+from evaluator.github.environment import Environment
+from evaluator.github.events import Activity
+from evaluator.redaction import Redactor
+from evaluator.reports import comment as comment_report
+from evaluator.reports import page
+from evaluator.reports import summary as summary_report
+from evaluator.results import Run
+
+OUTPUTS = ("verdict", "exit-code", "results", "pass-rate", "coverage", "regressed", "fixed", "cost-usd")
+
+
+def outputs(run: Run, code: int, results: str) -> dict[str, str]:
+    """The step's outputs; a figure that this run does not have is empty, never 0. `results`: path of results.json."""
+    passed = [
+        attempt.passed
+        for task in run.tasks
+        for case in task.cases
+        for attempt in case.attempts
+        if attempt.status == "scored"
+    ]
+    compared = run.comparison.tasks if run.comparison else None
+    return {
+        "verdict": run.verdict,
+        "exit-code": str(code),
+        "results": results,
+        "pass-rate": f"{sum(map(bool, passed)) / len(passed):.4f}" if passed else "",
+        "coverage": f"{run.totals.scored / run.totals.planned:.4f}" if run.totals.planned else "",
+        "regressed": "" if compared is None else str(sum(len(task.regressed) for task in compared)),
+        "fixed": "" if compared is None else str(sum(len(task.fixed) for task in compared)),
+        "cost-usd": "" if run.totals.cost_usd is None else f"{run.totals.cost_usd:.6f}",
+    }
+
+
+def reports(output: Path, run: Run, redactor: Redactor) -> None:
+    """Writes what people read beside results.json, for a later step to upload."""
+    write_atomically(output / "comment.md", redactor.clean(comment_report.render(run)).encode())
+    write_atomically(output / "report.html", redactor.clean(page.render(run)).encode())
+
+
+def result(
+    environment: Environment, activity: Activity, client: Client, run: Run, code: int, log: Log, redactor: Redactor
+) -> None:
+    """Publishes a run. Outputs and summary come first, so that a comment that fails takes nothing with it."""
+    inputs = environment.inputs
+    files.write_outputs(environment.output_file, outputs(run, code, f"{inputs.output}/results.json"))
+    summary = environment.summary_file
+    text = summary_report.render(run, max_bytes=files.summary_room(summary))
+    files.append_summary(summary, redactor.clean(text))
+    if activity.comment and inputs.comment and activity.pull_request is not None:
+        mark = marker(inputs.config, environment.job)
+        sticky = Sticky(client, environment.repository, activity.pull_request, mark, inputs.token or "")
+        posted = sticky.post(redactor.clean(comment_report.render(run, max_bytes=room(mark))))
+        if isinstance(posted, NotPosted):
+            _not_posted(environment, posted, log)
+        else:
+            log.line(f"Comment: {posted.url}")
+
+
+def user_error(environment: Environment, error: UserError, log: Log, redactor: Redactor) -> None:
+    """Publishes what the user has to mend: an annotation for each problem, and all of them in the summary."""
+    for problem in error.problems:
+        shown = replace(problem, message=redactor.clean(problem.message), mend=redactor.clean(problem.mend))
+        inside = _inside(environment.workspace, problem.file)
+        log.problem(shown, title=f"trapgate: {error.code}", inside=inside)
+    files.append_summary(
+        environment.summary_file,
+        f"## trapgate: configuration error (`{error.code}`)\n\nThere is no verdict.\n\n"
+        + _verbatim(redactor.clean(str(error))),
+    )
+    _no_result(environment, EXIT_CONFIGURATION)
+
+
+def crash(environment: Environment, error: BaseException, log: Log) -> None:
+    """Publishes a bug of ours."""
+    text = crash_text(error)
+    log.error(text, title="trapgate: internal error")
+    files.append_summary(
+        environment.summary_file, f"## trapgate: internal error\n\nThere is no verdict.\n\n{_verbatim(text)}"
+    )
+    _no_result(environment, EXIT_INTERNAL)
+
+
+def crash_text(error: BaseException) -> str:
+    """What broke and where. Not the exception's message, which may quote a secret or a model."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"Internal error: {type(error).__name__}{place}. This is a fault of trapgate, not of the change. Report it."
+
+
+def _not_posted(environment: Environment, posted: NotPosted, log: Log) -> None:
+    lines = f"\n\nAdd to the job:\n\n{_verbatim(posted.mend)}" if posted.mend else ""
+    files.append_summary(environment.summary_file, f"\n## Comment\n\n{_verbatim(posted.why)}{lines}")
+    mend = " Add to the job: " + posted.mend.replace("\n", " ") if posted.mend else ""
+    log.warning(posted.why + mend, title="trapgate: no comment")
+
+
+def _no_result(environment: Environment, code: int) -> None:
+    values = dict.fromkeys(OUTPUTS, "") | {"exit-code": str(code)}
+    files.write_outputs(environment.output_file, values)
+
+
+def _inside(workspace: Path, file: str) -> bool:
+    """Whether GitHub can show an annotation on `file`."""
+    return bool(file) and not Path(file).is_absolute() and (workspace / file).is_file()
+
+
+def _verbatim(text: str) -> str:
+    """Text from anywhere as an indented code block, in which Markdown has no meaning."""
+    return "".join(f"    {line}\n" for line in text.splitlines())

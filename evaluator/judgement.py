@@ -1,0 +1,132 @@
+"""(run so far, baseline, rules) → Run with its verdict. Pure.
+
+The part of the line that `run`, `score` and `compare` share: whoever produced the transcripts, they are compared and
+gated here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from evaluator import __version__
+from evaluator.baselines import BaselineState, Found
+from evaluator.cases import Subject
+from evaluator.comparison import compare_task, fingerprint_differences, pair
+from evaluator.config.types import GateConfig
+from evaluator.drift import gold_drift, provider_drift, rescore
+from evaluator.gate import Evidence, decide
+from evaluator.metrics import totals
+from evaluator.results import (
+    CanaryResults,
+    Comparison,
+    Fingerprint,
+    Reason,
+    SCHEMA_VERSION,
+    Run,
+    TaskResult,
+)
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """A run before it is judged. `started` is ISO 8601 in UTC, `seconds` wall time. `selection`: the tasks asked for,
+    None for all; `unselected`: those of the configuration that were therefore left out.
+    `rescored`: stored scores of this run that today's validators do not give again."""
+
+    name: str | None
+    started: str
+    seconds: float
+    fingerprint: Fingerprint
+    canaries: CanaryResults
+    tasks: list[TaskResult]
+    subject: Subject | None = None
+    selection: list[str] | None = None
+    unselected: list[str] = []
+    warnings: list[Reason] = []
+    rescored: list[str] = []
+
+
+def judge(
+    measured: Measured,
+    baseline: BaselineState | None,
+    gate: GateConfig,
+    *,
+    allow_missing: bool = False,
+) -> Run:
+    """The run with comparison, rules and verdict. `baseline` None: nothing is compared and no relative rule is asked."""
+    comparison, evidence = _compare(measured, baseline, gate, allow_missing)
+    decision = decide(gate, evidence)
+    return Run(
+        schema_version=SCHEMA_VERSION,
+        evaluator=__version__,
+        started=measured.started,
+        verdict=decision.verdict,
+        reasons=decision.reasons,
+        warnings=[*measured.warnings, *decision.warnings, *_task_warnings(measured.tasks)],
+        fingerprint=measured.fingerprint,
+        canaries=measured.canaries,
+        tasks=measured.tasks,
+        totals=totals(measured.tasks, measured.seconds),
+        name=measured.name,
+        subject=measured.subject,
+        selection=measured.selection,
+        rules=decision.rules,
+        comparison=comparison,
+    )
+
+
+def _compare(
+    measured: Measured, baseline: BaselineState | None, gate: GateConfig, allow_missing: bool
+) -> tuple[Comparison | None, Evidence]:
+    if not isinstance(baseline, Found):
+        evidence = Evidence(
+            canaries=measured.canaries,
+            tasks=measured.tasks,
+            baseline=baseline,
+            pairings={},
+            allow_missing=allow_missing,
+            unselected=measured.unselected,
+        )
+        return None, evidence
+    stored = baseline.baseline.run
+    wanted = [task for task in stored.tasks if task.name not in measured.unselected]
+    rescored = rescore(wanted)
+    before = {task.name: task for task in rescored.tasks}
+    pairings = {task.name: pair(before.get(task.name), task) for task in measured.tasks}
+    names = {task.name for task in measured.tasks}
+    changes = [*measured.rescored, *rescored.changes, *gold_drift(wanted, measured.tasks)]
+    comparison = Comparison(
+        baseline=f"{baseline.where}, accepted {baseline.baseline.accepted.at} by {baseline.baseline.accepted.by}",
+        tasks=[compare_task(pairing, before.get(name), gate.alpha) for name, pairing in pairings.items()],
+        fingerprint=fingerprint_differences(stored.fingerprint, measured.fingerprint),
+        validator_drift=changes,
+    )
+    evidence = Evidence(
+        canaries=measured.canaries,
+        tasks=measured.tasks,
+        baseline=baseline,
+        pairings=pairings,
+        lost_tasks=[task for task in rescored.tasks if task.name not in names],
+        validator=_in_short(changes),
+        movers=provider_drift(stored, measured.fingerprint, list(pairings.values()), measured.tasks),
+        allow_missing=allow_missing,
+        unselected=measured.unselected,
+    )
+    return comparison, evidence
+
+
+def _in_short(changes: list[str], most: int = 5) -> list[str]:
+    """Validator drift as few sentences; the whole list is in the comparison."""
+    if not changes:
+        return []
+    shown = "; ".join(changes[:most]) + (f"; and {len(changes) - most} more" if len(changes) > most else "")
+    return [f"Today's validators judge stored transcripts differently: {shown}."]
+
+
+def _task_warnings(tasks: Sequence[TaskResult]) -> list[Reason]:
+    return [
+        Reason(kind="task", task=task.name, text=f"{task.name}/{case_id}: {fault}")
+        for task in tasks
+        for case_id, fault in task.faults.items()
+    ] + [Reason(kind="note", task=task.name, text=f"{task.name}: {note}") for task in tasks for note in task.notes]

@@ -1,0 +1,179 @@
+"""The metric table and, for each task, how sure its difference is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from evaluator.reports import numbers
+from evaluator.reports.view_model import FigureRow, TaskSentence
+from evaluator.reports.words import OUTCOMES, TESTS
+from evaluator.results import Evidence, Metric, RuleResult, Run, TaskComparison, TaskResult
+
+# Shown for every task, with or without a rule.
+# The end of a rule's name, e.g. ", min 0.8, max_drop 0.05".
+_LIMITS = re.compile(r"(?:, (?:min|max|max_drop|max_rise) [^, ]+)+$")
+_ALWAYS = ("pass_rate", "schema_valid", "argument_score")
+
+
+def comparison_of(run: Run, task: str) -> TaskComparison | None:
+    """A task's part of the comparison, None where there is none."""
+    if run.comparison is None:
+        return None
+    return next((part for part in run.comparison.tasks if part.task == task), None)
+
+
+def figure_rows(run: Run) -> list[FigureRow]:
+    """One row for each rule on each task and for each standing figure without one, in the order of the tasks."""
+    rows = [row for task in run.tasks for row in _task_rows(run, task)]
+    names = {task.name for task in run.tasks}
+    return rows + [_rule_row(rule, None, None) for rule in run.rules if rule.task not in names]
+
+
+def _task_rows(run: Run, task: TaskResult) -> Iterator[FigureRow]:
+    compared = comparison_of(run, task.name)
+    ruled = [rule for rule in run.rules if rule.task == task.name]
+    whole = {rule.metric for rule in ruled if rule.slice is None}
+    for metric in _ALWAYS:
+        if metric in whole:
+            yield from (_rule_row(r, task, compared) for r in ruled if r.metric == metric and r.slice is None)
+        elif metric in task.metrics:
+            yield _standing_row(metric, task, compared)
+    yield from (_rule_row(r, task, compared) for r in ruled if r.metric not in _ALWAYS or r.slice is not None)
+
+
+def _rule_row(rule: RuleResult, task: TaskResult | None, compared: TaskComparison | None) -> FigureRow:
+    now = _metric_now(rule, task)
+    before = compared.baseline_metrics.get(rule.metric) if compared is not None and rule.slice is None else None
+    value = now.value if rule.now is None and now is not None else rule.now
+    baseline = before.value if rule.baseline is None and before is not None else rule.baseline
+    return _row(
+        icon=OUTCOMES[rule.outcome].icon,
+        sign=OUTCOMES[rule.outcome].sign,
+        task=rule.task or "whole run",
+        metric=rule.metric,
+        slice_name=rule.slice or "",
+        baseline=baseline,
+        now=value,
+        baseline_interval=_interval_of(before, baseline),
+        now_interval=_interval_of(now, value) + (f", n = {numbers.count(now.n)}" if now is not None else ""),
+        evidence=_evidence_cell(rule),
+    )
+
+
+def _standing_row(metric: str, task: TaskResult, compared: TaskComparison | None) -> FigureRow:
+    now = task.metrics[metric]
+    before = compared.baseline_metrics.get(metric) if compared is not None else None
+    evidence = compared.pass_rate if compared is not None and metric == "pass_rate" else None
+    return _row(
+        icon="",
+        sign="",
+        task=task.name,
+        metric=metric,
+        slice_name="",
+        baseline=before.value if before is not None else None,
+        now=now.value,
+        baseline_interval=_interval_of(before, before.value if before is not None else None),
+        now_interval=f"{numbers.interval(now.low, now.high)}, n = {numbers.count(now.n)}",
+        evidence=_tested(evidence) if evidence is not None else numbers.NOTHING,
+    )
+
+
+def _row(
+    *,
+    icon: str,
+    sign: str,
+    task: str,
+    metric: str,
+    slice_name: str,
+    baseline: float | None,
+    now: float | None,
+    baseline_interval: str,
+    now_interval: str,
+    evidence: str,
+) -> FigureRow:
+    if baseline is not None and now is not None:
+        before, after = numbers.pair(metric, baseline, now)
+    else:
+        before, after = numbers.figure(metric, baseline), numbers.figure(metric, now)
+    return FigureRow(
+        icon=icon,
+        sign=sign,
+        task=task,
+        metric=metric,
+        slice=slice_name,
+        baseline=before + baseline_interval if baseline is not None else before,
+        now=after + now_interval if now is not None else after,
+        change=numbers.change(metric, baseline, now),
+        evidence=evidence,
+    )
+
+
+def _metric_now(rule: RuleResult, task: TaskResult | None) -> Metric | None:
+    if task is None:
+        return None
+    if rule.slice is None:
+        return task.metrics.get(rule.metric)
+    part = task.slices.get(rule.slice)
+    return part.metrics.get(rule.metric) if part is not None else None
+
+
+def _interval_of(metric: Metric | None, shown: float | None) -> str:
+    """The interval belongs to the figure over all cases; beside a figure over the paired ones it would be another's."""
+    if metric is None or shown is None or abs(metric.value - shown) > 1e-9:
+        return ""
+    return numbers.interval(metric.low, metric.high)
+
+
+def _evidence_cell(rule: RuleResult) -> str:
+    named = _LIMITS.search(rule.rule)
+    limits = named.group().removeprefix(", ") if named is not None else ""
+    tested = _tested(rule.evidence) if rule.evidence is not None else ""
+    wording = "" if tested or rule.outcome != "inconclusive" else "no value"
+    return "; ".join(part for part in (tested or wording, limits) if part) or numbers.NOTHING
+
+
+def _tested(evidence: Evidence) -> str:
+    """ "7 worse, 0 better of 20, p = 0.008"."""
+    counts = f"{numbers.count(evidence.worse)} worse, {numbers.count(evidence.better)} better"
+    text = f"{counts} of {numbers.count(evidence.n)}"
+    if evidence.p is not None:
+        text += f", {numbers.probability(evidence.p)}"
+    return f"{text}, underpowered" if evidence.underpowered and evidence.worse else text
+
+
+def task_sentences(run: Run) -> list[TaskSentence]:
+    """A sentence for each compared task: pairs, attempts, difference, p, and what the suite could have seen."""
+    sentences = []
+    for task in run.tasks:
+        compared = comparison_of(run, task.name)
+        if compared is not None:
+            sentences.append(TaskSentence(task.name, _task_sentence(task, compared)))
+    return sentences
+
+
+def _task_sentence(task: TaskResult, compared: TaskComparison) -> str:
+    evidence = compared.pass_rate
+    if evidence is None:
+        return "no case could be paired with the baseline."
+    attempts = numbers.counted(task.repeats, "attempt")
+    text = (
+        f"{numbers.counted(evidence.n, 'paired case')}, {attempts} each; {numbers.count(evidence.worse)} regressed, "
+        f"{numbers.count(evidence.better)} fixed; difference in pass_rate {numbers.signed(evidence.difference)}"
+        f"{numbers.interval(evidence.low, evidence.high)}"
+    )
+    if evidence.test == "deterministic":
+        return f"{text}. The transcripts are recorded, so every change is real and no statistics apply."
+    if evidence.p is not None:
+        text += f", {numbers.probability(evidence.p)} ({TESTS.get(evidence.test, evidence.test)})"
+    return f"{text}. {_power(evidence)}"
+
+
+def _power(evidence: Evidence) -> str:
+    if evidence.detectable is None:
+        text = "So few cases cannot detect any drop, however large, with 80 % power."
+    else:
+        text = f"With 80 % power these cases detect a drop of {numbers.rate(evidence.detectable)} or more."
+    if evidence.underpowered and evidence.worse:
+        text += " Underpowered: too few cases changed for any test to tell this from noise; more cases would."
+    return text

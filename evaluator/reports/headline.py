@@ -1,0 +1,102 @@
+"""The first lines of a report: the verdict and why, in one sentence; the reasons; what to do."""
+
+from __future__ import annotations
+
+from evaluator.reports import numbers
+from evaluator.reports.words import ADVICE, CAUSES, LAYERS
+from evaluator.results import Evidence, Reason, RuleResult, Run
+
+_BASELINE_DROP = "rule"
+
+
+def headline(run: Run) -> str:
+    """Why the verdict is what it is, without a full stop."""
+    if run.verdict == "pass":
+        return _passed(run)
+    first = _first_cause(run)
+    if first is None:
+        return "no reason was recorded"
+    text = _sentence(run, first)
+    if run.verdict == "drift":
+        text = f"{LAYERS.get(first.kind, 'a layer moved')}: {text}"
+    others = sum(_is_cause(run, reason) for reason in run.reasons) - 1
+    return f"{text}; {numbers.counted(others, 'more reason')} below" if others > 0 else text
+
+
+def reasons(run: Run) -> list[str]:
+    """Every reason of the verdict, in words; empty where the headline has said it all."""
+    texts = [reason.text for reason in run.reasons if reason.kind != "note"]
+    return texts if len(texts) > 1 else []
+
+
+def notes(run: Run) -> list[str]:
+    """What a reader must know before the figures: whose rules, which baseline."""
+    said = [reason.text for reason in (*run.reasons, *run.warnings) if reason.kind == "note"]
+    against = f"Compared with {run.comparison.baseline}." if run.comparison is not None else "Compared with nothing."
+    return [*said, against]
+
+
+def advice(run: Run) -> list[str]:
+    """What to do next, once for each kind of cause."""
+    kinds = dict.fromkeys(reason.kind for reason in run.reasons)
+    return list(dict.fromkeys(ADVICE[run.verdict, kind] for kind in kinds if (run.verdict, kind) in ADVICE))
+
+
+def _passed(run: Run) -> str:
+    held = sum(rule.outcome == "ok" for rule in run.rules)
+    warned = [rule for rule in run.rules if rule.outcome == "warn"]
+    text = f"{numbers.counted(held, 'rule holds', 'rules hold')}" if run.rules else "coverage and canaries are in order"
+    rates = next((_moved(rule) for rule in run.rules if rule.metric == "pass_rate" and rule.evidence is not None), "")
+    if rates:
+        text += f", {rates}"
+    if warned:
+        text += f"; {numbers.counted(len(warned), 'warning')}: {_name(warned[0])} may be worse"
+        text += " than its rule allows"
+    return text
+
+
+def _first_cause(run: Run) -> Reason | None:
+    known = [reason for reason in run.reasons if reason.kind != "note"]
+    return next((reason for reason in known if _is_cause(run, reason)), known[0] if known else None)
+
+
+def _is_cause(run: Run, reason: Reason) -> bool:
+    return reason.kind in CAUSES[run.verdict]
+
+
+def _sentence(run: Run, reason: Reason) -> str:
+    """The numbers of the rule that failed against the baseline, else the reason's own text."""
+    if run.verdict == "regression" and reason.kind == _BASELINE_DROP:
+        for rule in run.rules:
+            if rule.outcome == "fail" and rule.text == reason.text and rule.evidence is not None:
+                return f"{_moved(rule)} ({_counts(rule.evidence)})"
+    return _trimmed(reason.text)
+
+
+def _trimmed(text: str) -> str:
+    return text.strip().removesuffix(".")
+
+
+def _name(rule: RuleResult) -> str:
+    name = " ".join(part for part in (rule.task, rule.metric) if part)
+    return f"{name} ({rule.slice})" if rule.slice else name
+
+
+def _moved(rule: RuleResult) -> str:
+    """ "json-call pass_rate fell 0.35 → 0.00"."""
+    if rule.baseline is None or rule.now is None:
+        return _name(rule)
+    before, after = numbers.pair(rule.metric, rule.baseline, rule.now)
+    if rule.baseline == rule.now:
+        return f"{_name(rule)} stayed at {after}"
+    return f"{_name(rule)} {'fell' if rule.now < rule.baseline else 'rose'} {before} → {after}"
+
+
+def _counts(evidence: Evidence) -> str:
+    """ "7 of 20 cases regressed, 1 fixed, p = 0.035"."""
+    parts = [f"{numbers.count(evidence.worse)} of {numbers.counted(evidence.n, 'case')} regressed"]
+    if evidence.better:
+        parts.append(f"{numbers.count(evidence.better)} fixed")
+    if evidence.p is not None:
+        parts.append(numbers.probability(evidence.p))
+    return ", ".join(parts)

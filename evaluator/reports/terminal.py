@@ -1,0 +1,126 @@
+"""The report for a terminal or a log: short, plain, and no line of it can be a workflow command."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from evaluator.reports.escape import log_text
+from evaluator.reports.layout import Cell, Code, Section, sections
+from evaluator.reports.numbers import counted
+from evaluator.reports.view import view
+from evaluator.reports.view_model import View
+from evaluator.reports.words import OUTCOMES
+from evaluator.results import Run
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_ROWS = 10
+_CELL_BYTES = 80
+_LINE_BYTES = 400
+
+
+def render(run: Run, *, width: int = 120, colour: bool = False) -> str:
+    """The verdict, its reasons, the metric table and the open sections, cut to ten rows each; ends with a newline.
+
+    `width`: columns of the terminal, which tables keep to. `colour`: whether the verdict and outcomes get ANSI codes.
+    """
+    # Imported here: only a command that prints a report needs it.
+    from rich.console import Console
+    from rich.text import Text
+
+    shown = view(run)
+    target = io.StringIO()
+    console = Console(
+        file=target,
+        width=width,
+        color_system="standard" if colour else None,
+        force_terminal=colour,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+    console.print(Text(_headline(shown), style=f"bold {shown.look.colour}"), soft_wrap=True)
+    for line in _top(shown):
+        console.print(Text(line), soft_wrap=True)
+    if shown.figures:
+        console.print(_figures(shown))
+    for line in _bottom(shown):
+        console.print(Text(line), soft_wrap=True)
+    for section in sections(shown):
+        if section.open:
+            console.print(Text(f"\n{section.title}"), soft_wrap=True)
+            if section.columns:
+                console.print(_section_table(section))
+            for line in _list_lines(section):
+                console.print(Text(line), soft_wrap=True)
+    console.print(Text(f"\n{_line(shown.footer)}"), soft_wrap=True)
+    return "".join(f"{line.rstrip()}\n" for line in target.getvalue().split("\n")).rstrip("\n") + "\n"
+
+
+def _headline(shown: View) -> str:
+    return f"{_line(shown.title)}: {shown.verdict} — {_line(shown.headline)}"
+
+
+def _top(shown: View) -> Iterator[str]:
+    yield from (f"  {_line(note)}" for note in shown.notes)
+    yield from (f"  - {_line(reason)}" for reason in shown.reasons)
+    yield from (f"  What to do: {_line(line)}" for line in shown.advice)
+    yield ""
+
+
+def _bottom(shown: View) -> Iterator[str]:
+    yield ""
+    yield " · ".join(shown.facts)
+    yield from (f"  {_line(sentence.task)}: {_line(sentence.text)}" for sentence in shown.sentences)
+
+
+def _figures(shown: View) -> Table:
+    from rich.text import Text
+
+    table = _table(("", "metric", "baseline", "now", "change", "evidence"))
+    colours = {look.sign: look.colour for look in OUTCOMES.values()}
+    for row in shown.figures:
+        name = " ".join(part for part in (row.task, row.metric, f"in {row.slice}" if row.slice else "") if part)
+        table.add_row(
+            Text(row.sign, style=colours.get(row.sign, "")),
+            Text(log_text(name, _CELL_BYTES)),
+            *map(Text, (row.baseline, row.now, row.change, log_text(row.evidence, _LINE_BYTES))),
+        )
+    return table
+
+
+def _section_table(section: Section) -> Table:
+    from rich.text import Text
+
+    table = _table(section.columns)
+    for row in section.rows[:_ROWS]:
+        table.add_row(*[Text(_cell(cell, _CELL_BYTES)) for cell in row])
+    return table
+
+
+def _list_lines(section: Section) -> Iterator[str]:
+    """The rows of a section without columns, and how many rows of any section are not shown."""
+    if not section.columns:
+        yield from (f"  - {_cell(row[0], _LINE_BYTES)}" for row in section.rows[:_ROWS])
+    if len(section.rows) > _ROWS:
+        yield f"… and {counted(len(section.rows) - _ROWS, 'more row')}"
+
+
+def _table(columns: Sequence[str]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _cell(cell: Cell, max_bytes: int) -> str:
+    return log_text(" ".join(piece.text if isinstance(piece, Code) else piece for piece in cell), max_bytes)
+
+
+def _line(text: str) -> str:
+    return log_text(" ".join(text.split()), _LINE_BYTES)

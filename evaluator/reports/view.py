@@ -1,0 +1,45 @@
+"""Run → View: what a report says is decided here and in the modules that this one calls. Pure."""
+
+from __future__ import annotations
+
+from evaluator.reports import facts, figures, headline, sections
+from evaluator.reports.view_model import Listing, View
+from evaluator.reports.words import VERDICTS
+from evaluator.results import Run
+
+# The first ones stand at the top; the others are folded, never left out.
+_REASONS = 8
+
+
+def view(run: Run) -> View:
+    """The whole report of a run, nothing left out."""
+    reasons = headline.reasons(run)
+    return View(
+        verdict=run.verdict,
+        look=VERDICTS[run.verdict],
+        title=f"trapgate ({run.name})" if run.name else "trapgate",
+        headline=headline.headline(run),
+        notes=headline.notes(run),
+        reasons=reasons[:_REASONS],
+        more_reasons=Listing(reasons[_REASONS:]),
+        advice=headline.advice(run),
+        figures=figures.figure_rows(run),
+        facts=facts.facts(run),
+        sentences=figures.task_sentences(run),
+        validator_drift=Listing(run.comparison.validator_drift if run.comparison is not None else ()),
+        regressed=sections.regressed(run),
+        failed=sections.failed(run),
+        fixed=sections.fixed(run),
+        coverage=sections.coverage(run),
+        unpaired=sections.unpaired(run),
+        modes=sections.modes(run),
+        slices=sections.slices(run),
+        canaries=sections.canaries(run),
+        fingerprint=Listing(run.comparison.fingerprint if run.comparison is not None else ()),
+        warnings=Listing([reason.text for reason in run.warnings if reason.kind != "note"]),
+        faults=sections.faults(run),
+        task_notes=sections.task_notes(run),
+        versions=Listing(facts.versions(run)),
+        footer=facts.footer(run),
+        several_tasks=len(run.tasks) > 1,
+    )

@@ -1,0 +1,170 @@
+"""What a report shows, decided and worded, in the order in which it is shown: no template decides anything.
+
+Every `str` here is plain text, possibly from outside; templates escape all of it. Names are shown as code, sentences as
+prose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from evaluator.reports.words import Look
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Listing(Generic[T_co]):
+    """Some items, and how many `more` were left out."""
+
+    shown: Sequence[T_co] = ()
+    more: int = 0
+
+    def __len__(self) -> int:
+        return len(self.shown) + self.more
+
+    def first(self, most: int) -> Listing[T_co]:
+        """At most `most` of the items."""
+        return Listing(self.shown[:most], len(self) - len(self.shown[:most]))
+
+
+@dataclass(frozen=True)
+class FigureRow:
+    """A row of the metric table. `icon` is empty where no rule speaks of the figure."""
+
+    icon: str
+    sign: str
+    task: str
+    metric: str
+    slice: str
+    baseline: str
+    now: str
+    change: str
+    evidence: str
+
+
+@dataclass(frozen=True)
+class TaskSentence:
+    """How sure the difference of a task's pass rate is, in words."""
+
+    task: str
+    text: str
+
+
+@dataclass(frozen=True)
+class FindingRow:
+    """`wanted` and `got` are JSON, empty where they do not apply."""
+
+    path: str
+    keyword: str
+    wanted: str
+    got: str
+    note: str
+
+
+@dataclass(frozen=True)
+class CaseRow:
+    """A case that moved or failed. `rates`: baseline → now, empty where there was one attempt on each side."""
+
+    task: str
+    id: str
+    critical: bool
+    rates: str
+    mode: str
+    findings: Listing[FindingRow]
+
+
+@dataclass(frozen=True)
+class CoverageRow:
+    """`why`: what kept attempts from being scored, by kind, with the first message of each kind."""
+
+    task: str
+    scored: str
+    planned: str
+    share: str
+    why: Listing[str]
+
+
+@dataclass(frozen=True)
+class NamedList:
+    """Case ids of a task under a heading in words ("removed by the change")."""
+
+    task: str
+    what: str
+    names: Listing[str]
+
+
+@dataclass(frozen=True)
+class ModeRow:
+    """A failure mode: attempts now, their share, and the share in the baseline."""
+
+    task: str
+    mode: str
+    attempts: str
+    share: str
+    baseline: str
+
+
+@dataclass(frozen=True)
+class SliceRow:
+    """A slice with its own figures."""
+
+    task: str
+    name: str
+    scored: str
+    pass_rate: str
+    others: str
+
+
+@dataclass(frozen=True)
+class CanaryRow:
+    """A canary that scored otherwise than it must."""
+
+    id: str
+    expected: str
+    got: str
+
+
+@dataclass(frozen=True)
+class TaskNote:
+    """A sentence about a case or task."""
+
+    task: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class View:
+    """The whole report, top to bottom."""
+
+    verdict: str
+    look: Look
+    title: str
+    headline: str
+    notes: Sequence[str]
+    reasons: Sequence[str]
+    more_reasons: Listing[str]
+    advice: Sequence[str]
+    figures: Sequence[FigureRow]
+    facts: Sequence[str]
+    sentences: Sequence[TaskSentence]
+    validator_drift: Listing[str]
+    regressed: Listing[CaseRow]
+    failed: Listing[CaseRow]
+    fixed: Listing[CaseRow]
+    coverage: Listing[CoverageRow]
+    unpaired: Listing[NamedList]
+    modes: Listing[ModeRow]
+    slices: Listing[SliceRow]
+    canaries: Listing[CanaryRow]
+    fingerprint: Listing[str]
+    warnings: Listing[str]
+    faults: Listing[TaskNote]
+    task_notes: Listing[TaskNote]
+    versions: Listing[str]
+    footer: str
+    several_tasks: bool
+    shortened: bool = False

@@ -1,0 +1,74 @@
+"""How verdicts, outcomes and layers are called and what they look like: one table each, for every report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from evaluator.results import VerdictWord
+
+Outcome = Literal["ok", "fail", "warn", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class Look:
+    """`icon` for Markdown and HTML, `sign` for a terminal, `colour` a name that the page and the terminal both know."""
+
+    icon: str
+    sign: str
+    colour: str
+
+
+VERDICTS: dict[VerdictWord, Look] = {
+    "pass": Look("✅", "+", "green"),
+    "regression": Look("❌", "x", "red"),
+    "drift": Look("🧭", "~", "magenta"),
+    "inconclusive": Look("❓", "?", "yellow"),
+}
+
+OUTCOMES: dict[Outcome, Look] = {
+    "ok": Look("✅", "+", "green"),
+    "fail": Look("❌", "x", "red"),
+    "warn": Look("⚠️", "!", "yellow"),
+    "inconclusive": Look("❓", "?", "yellow"),
+}
+
+# Verdict → the kinds of reason that can cause it.
+CAUSES: dict[VerdictWord, tuple[str, ...]] = {
+    "pass": (),
+    "regression": ("rule", "floor", "critical"),
+    "drift": ("canary", "validator", "source", "provider", "model"),
+    "inconclusive": ("coverage", "baseline", "rule", "task"),
+}
+
+_VALIDATORS = "the validators moved, not the model"
+LAYERS: dict[str, str] = {
+    "canary": _VALIDATORS,
+    "validator": _VALIDATORS,
+    "source": "the task source moved",
+    "provider": "the provider moved, not the change",
+    "model": "the model moved, not the change",
+}
+
+_MEND_VALIDATORS = (
+    "No figure below can be trusted before this is settled. See what differs from the baseline: pin that package or "
+    "scorer back or, if it is right now, accept a new baseline with `trapgate baseline accept`."
+)
+_NEW_BASELINE = "If it is meant, accept a new baseline with `trapgate baseline accept`."
+# (verdict, kind of reason) → what a person can do about it.
+ADVICE: dict[tuple[VerdictWord, str], str] = {
+    ("drift", "canary"): _MEND_VALIDATORS,
+    ("drift", "validator"): _MEND_VALIDATORS,
+    ("drift", "source"): f"Pin the task source to the commit of the baseline. {_NEW_BASELINE}",
+    ("drift", "provider"): f"Ask the provider, or choose another model or mechanism (`structured`). {_NEW_BASELINE}",
+    ("drift", "model"): f"Name a dated version of the model in `trap.yaml`. {_NEW_BASELINE}",
+    ("inconclusive", "coverage"): "See below what was not scored or not compared and why, mend that, and run again.",
+    ("inconclusive", "baseline"): "Run on the default branch and store its result with `trapgate baseline accept`.",
+    ("inconclusive", "rule"): "The rule needs a value that this run does not have: see the row marked ❓.",
+    ("inconclusive", "task"): "Mend the task: see its faults below.",
+}
+
+TESTS: dict[str, str] = {
+    "mcnemar": "exact McNemar test, one-sided",
+    "sign-flip": "sign-flip test, one-sided",
+}

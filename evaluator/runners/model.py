@@ -1,0 +1,145 @@
+"""A model, through litellm: Request → Transcript, or the reason why there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from evaluator.cases import Request, Subject
+from evaluator.config.types import Price
+from evaluator.redaction import Redactor
+from evaluator.runners import answer, client
+from evaluator.runners.limiter import Limiter
+from evaluator.runners.request import Wire, build
+from evaluator.runners.retry import Failure, Policy, classify, shortened
+from evaluator.transcript import Infrastructure, Transcript, Usage
+
+
+class ModelRunner:
+    """Attempts by `subject.model`.
+
+    `price`: the configuration's, which wins over litellm's list; `case_timeout`: seconds for one try, from sending to
+    the last byte; `concurrency`: calls in flight at most; `environ`: where the secrets are that no message may hold.
+    litellm itself reads keys and addresses from the process environment.
+
+    Creating one imports litellm and raises UserError as `client.unsupported_params` does.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        *,
+        price: Price | None = None,
+        case_timeout: float = 600.0,
+        concurrency: int = 16,
+        environ: Mapping[str, str] = os.environ,
+        policy: Policy | None = None,
+        uniform: Callable[[], float] = random.random,
+    ) -> None:
+        self._subject = subject
+        self._price = price
+        self._case_timeout = case_timeout
+        self._limiter = Limiter(concurrency)
+        self._redactor = Redactor(environ)
+        self._policy = policy or Policy()
+        self._uniform = uniform
+        self._dropped = client.unsupported_params(subject)
+        self._litellm = client.load()
+        self._listed = price is None and client.listed(subject.model)
+
+    def warnings(self) -> list[str]:
+        """What a reader should know of how the model is called: one sentence for each parameter that is not sent."""
+        return [f"{self._subject.model} does not take the parameter {name!r}: it is not sent" for name in self._dropped]
+
+    async def attempt(self, request: Request) -> Transcript | Infrastructure:
+        """One attempt: calls until one is answered, the failure is final, or the policy's patience is over."""
+        try:
+            wire = build(self._subject, request)
+            sent = {name: value for name, value in wire.arguments().items() if name not in self._dropped}
+        except RecursionError:
+            return Infrastructure(kind="refused_request", message="the function's schema nests too deeply to be sent")
+        tried, waited = 0, 0.0
+        while True:
+            result = await self._try(wire, sent)
+            tried += 1
+            if isinstance(result, Transcript):
+                return result
+            wait = self._policy.wait(result, tried, waited, self._uniform)
+            if wait is None:
+                return Infrastructure(
+                    kind=result.kind, message=result.message, http_status=result.http_status, tries=tried
+                )
+            if result.retry_after is not None:
+                self._limiter.pause(wait)
+            waited += wait
+            await asyncio.sleep(wait)
+
+    async def close(self) -> None:
+        """Closes the connections. The runner can't be used afterwards."""
+        await self._litellm.close_litellm_async_clients()
+
+    async def _try(self, wire: Wire, sent: dict[str, Any]) -> Transcript | Failure:
+        async with self._limiter.slot() as token:
+            began = time.monotonic()
+            try:
+                # The client's own limit is for each read; one byte a second would never meet it.
+                async with asyncio.timeout(self._case_timeout):
+                    response = await self._litellm.acompletion(
+                        model=self._subject.model,
+                        timeout=self._case_timeout,
+                        num_retries=0,
+                        max_retries=0,
+                        **sent,
+                    )
+                seconds = time.monotonic() - began
+                transcript = self._priced(
+                    answer.read(response, names=wire.names, structured=wire.structured, seconds=seconds), response
+                )
+            except Exception as error:  # litellm lets out whatever its providers' code meets
+                failure = self._failed(error, wire)
+            else:
+                self._limiter.succeeded()
+                return transcript
+            if failure.congested:
+                self._limiter.congested(token)
+            return failure
+
+    def _failed(self, error: Exception, wire: Wire) -> Failure:
+        asks = wire.tools is not None or wire.response_format is not None
+        failure = classify(error, asks_for_structure=asks, now=datetime.now(UTC))
+        message = failure.message
+        if isinstance(error, TimeoutError):
+            message = f"no complete answer within {self._case_timeout:g} s"
+        # Masked before it is cut: half a secret would no longer be known by its value.
+        return replace(failure, message=shortened(self._redactor.clean(message)))
+
+    def _priced(self, transcript: Transcript, response: Any) -> Transcript:
+        usage = transcript.usage
+        if usage is None:
+            return transcript
+        cost = self._cost(usage, response)
+        return msgspec.structs.replace(transcript, usage=msgspec.structs.replace(usage, cost_usd=cost))
+
+    def _cost(self, usage: Usage, response: Any) -> float | None:
+        """Dollars, None where the price is unknown. The model asked is what is priced: a server may call its model by
+        any name."""
+        read, written = usage.input_tokens, usage.output_tokens
+        if read is None or written is None:
+            return None
+        if self._price is not None:
+            return (read * self._price.input_per_million + written * self._price.output_per_million) / 1_000_000
+        if not self._listed:
+            return None
+        try:
+            parts = self._litellm.cost_per_token(model=self._subject.model, usage_object=response.usage)
+        except Exception:  # odd counts of an answer that is paid for already make its price unknown, not the answer bad
+            return None
+        return float(sum(parts))

@@ -1,0 +1,161 @@
+"""(Subject, Request) → what goes on the wire: messages, tools and how the answer's shape is asked for. Pure.
+
+The mechanism that is in fact used is part of the answer: a request without a function has no shape to ask for, so
+`schema` and `tool` fall to `prompt` there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evaluator.cases import Request, Subject
+
+_ALLOWED_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_NAME = 64
+
+# Keywords of JSON Schema whose value is data, and those whose value maps names to schemas.
+_DATA = frozenset({"const", "enum", "default", "examples", "example"})
+_MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+_ROOT_ONLY = ("$schema", "$defs", "definitions")
+
+
+@dataclass(frozen=True)
+class Wire:
+    """One call's content. `structured`: the mechanism in use (`schema`, `tool` or `prompt`). `names`: the tool's name
+    on the wire → its real name. `params`: the repository's parameters; what the mechanism sets wins over them."""
+
+    messages: list[dict[str, Any]]
+    params: dict[str, Any]
+    structured: str
+    names: Mapping[str, str]
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: dict[str, Any] | None = None
+    response_format: dict[str, Any] | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The keyword arguments of a chat completion, without the model."""
+        sent = {**self.params, "messages": self.messages}
+        for name in ("tools", "tool_choice", "response_format"):
+            value = getattr(self, name)
+            if value is not None:
+                sent[name] = value
+        return sent
+
+
+def build(subject: Subject, request: Request) -> Wire:
+    """What is sent for `request`.
+
+    A tool of the repository that has the name of the request's function replaces the function's spec: that is what a
+    pull request changes.
+    """
+    function = _function(subject, request)
+    structured = subject.structured if function is not None else "prompt"
+    specs = list(subject.tools)
+    if function is not None and structured == "tool" and function not in specs:
+        specs.append(function)
+    offered = [*specs, function] if function is not None else specs
+    wire_names = wire_names_of(spec["name"] for spec in offered)
+    return Wire(
+        messages=_messages(subject, request),
+        params=dict(subject.params),
+        structured=structured,
+        names={wire: real for real, wire in wire_names.items()},
+        tools=[_tool(spec, wire_names[spec["name"]]) for spec in specs] or None,
+        tool_choice=_choice(wire_names[function["name"]]) if function is not None and structured == "tool" else None,
+        response_format=(
+            _response_format(function, wire_names[function["name"]])
+            if function is not None and structured == "schema"
+            else None
+        ),
+    )
+
+
+def wire_names_of(names: Iterable[str]) -> dict[str, str]:
+    """Real name → a name that providers allow (1 to 64 letters, digits, `_`, `-`), different for different names.
+
+    An allowed name stands for itself. Any other keeps its allowed characters, with a digest of the real name where two
+    would collide, so that the mapping does not depend on the order of the tools.
+    """
+    unique = list(dict.fromkeys(names))
+    simple = {name: name if _ALLOWED_NAME.fullmatch(name) else _simplified(name) for name in unique}
+    uses: dict[str, int] = {}
+    for wire in simple.values():
+        uses[wire] = uses.get(wire, 0) + 1
+    return {
+        name: wire if wire == name or uses[wire] == 1 else _distinguished(name, wire) for name, wire in simple.items()
+    }
+
+
+def _simplified(name: str) -> str:
+    return _FORBIDDEN.sub("_", name)[:_LONGEST_NAME] or "_"
+
+
+def _distinguished(name: str, wire: str) -> str:
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:16]
+    return f"{wire[: _LONGEST_NAME - 17]}_{digest}"
+
+
+def _function(subject: Subject, request: Request) -> dict[str, Any] | None:
+    if request.function is None:
+        return None
+    name = request.function["name"]
+    return next((tool for tool in subject.tools if tool["name"] == name), request.function)
+
+
+def _messages(subject: Subject, request: Request) -> list[dict[str, Any]]:
+    system = [{"role": "system", "content": subject.system}] if subject.system else []
+    return [*system, *request.messages]
+
+
+def _tool(spec: dict[str, Any], wire_name: str) -> dict[str, Any]:
+    return {"type": "function", "function": {**spec, "name": wire_name}}
+
+
+def _choice(wire_name: str) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": wire_name}}
+
+
+def _response_format(function: dict[str, Any], wire_name: str) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object"}
+    arguments = function.get("parameters") or {"type": "object", "properties": {}}
+    if "$id" not in arguments:
+        # References that start at `#` mean the function's own schema, which is no longer the root.
+        schema |= {key: _moved(arguments[key], key in _MAPS) for key in _ROOT_ONLY if key in arguments}
+        arguments = {key: _moved(value, key in _MAPS) for key, value in arguments.items() if key not in _ROOT_ONLY}
+    schema["properties"] = {"name": {"const": function["name"]}, "arguments": arguments}
+    schema["required"] = ["name", "arguments"]
+    schema["additionalProperties"] = False
+    described: dict[str, Any] = {"name": wire_name, "schema": schema}
+    if "strict" in function:
+        described["strict"] = function["strict"]
+    return {"type": "json_schema", "json_schema": described}
+
+
+def _moved(value: Any, is_map: bool = False) -> Any:
+    """A part of a schema as it reads where the schema's former root is `#/properties/arguments`."""
+    if isinstance(value, list):
+        return [_moved(item) for item in value]
+    if not isinstance(value, dict) or (not is_map and "$id" in value):
+        return value
+    moved: dict[str, Any] = {}
+    for key, item in value.items():
+        if is_map:
+            moved[key] = _moved(item)
+        elif key == "$ref" and isinstance(item, str) and item.startswith("#"):
+            moved[key] = _moved_reference(item)
+        else:
+            moved[key] = item if key in _DATA else _moved(item, key in _MAPS)
+    return moved
+
+
+def _moved_reference(reference: str) -> str:
+    if reference == "#":
+        return "#/properties/arguments"
+    if reference.startswith(("#/$defs/", "#/definitions/")) or not reference.startswith("#/"):
+        return reference  # hoisted along with the definitions, or an anchor, which has no path
+    return "#/properties/arguments" + reference[1:]

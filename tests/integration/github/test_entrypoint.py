@@ -1,0 +1,146 @@
+"""The action's process, as the container starts it, on a real evaluation against a scripted model."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.github import agent
+from tests.servers.actions_runner import TOKEN, ActionsRunner
+from tests.servers.github_server import GitHubServer
+from tests.servers.model_server import ModelServer, Received, Reply
+
+ROOT = Path(__file__).parents[3]
+
+# The image has the package installed; a checkout has it beside entrypoint.py, where an isolated Python does not look.
+START = (
+    f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); "
+    f"runpy.run_path({str(ROOT / 'entrypoint.py')!r}, run_name='__main__')"
+)
+
+Script = Callable[[Received], Reply]
+
+
+def act(runner: ActionsRunner, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-I", "-B", "-c", START],
+        env={"PATH": os.environ["PATH"], **environ},
+        cwd=runner.workspace,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def baseline(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """What the agent did when its answers were good."""
+    with GitHubServer() as server, ModelServer(agent.good) as model:
+        runner = ActionsRunner(tmp_path_factory.mktemp("first"), server)
+        runner.write(agent.files())
+        ended = act(runner, runner.environ("push", {"ref": "refs/heads/main"}) | agent.provider(model))
+        assert ended.returncode == 3, ended.stdout + ended.stderr  # there is nothing to compare with yet
+        return agent.accepted((runner.workspace / "trapgate-results" / "results.json").read_bytes())
+
+
+@pytest.fixture
+def server() -> Iterator[GitHubServer]:
+    with GitHubServer() as running:
+        yield running
+
+
+@pytest.fixture
+def runner(tmp_path: Path, server: GitHubServer, baseline: bytes) -> ActionsRunner:
+    job = ActionsRunner(tmp_path, server)
+    job.write(agent.files())
+    job.on_base("trap.yaml", agent.CONFIG)
+    job.on_base(".trap/baseline.json", baseline)
+    return job
+
+
+def on_pull_request(runner: ActionsRunner, script: Script, **more: str) -> subprocess.CompletedProcess[str]:
+    with ModelServer(script) as model:
+        environ = runner.environ("pull_request", runner.pull_request()) | agent.provider(model) | more
+        return act(runner, environ)
+
+
+def test_a_change_that_does_as_well_passes_and_modules_of_its_repository_are_not_imported(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    poison = "raise SystemExit('imported from the workspace')\n"
+    runner.write({name: poison for name in ("evaluator/__init__.py", "yaml.py", "requests.py", "sitecustomize.py")})
+    ended = on_pull_request(runner, agent.good, PYTHONPATH=str(runner.workspace), PYTHONSTARTUP="yaml.py")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert runner.outputs()["verdict"] == "pass"
+    assert runner.outputs()["pass-rate"] == "1.0000"
+    assert len(server.comments[7]) == 1
+
+
+def test_a_change_that_does_worse_is_a_regression_even_where_it_loosens_its_own_gate(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    runner.write({"trap.yaml": agent.CONFIG + "gate: {rules: [{metric: pass_rate, min: 0.01}]}\n"})
+    ended = on_pull_request(runner, agent.bad)
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert runner.outputs()["regressed"] == "10"
+    body = server.comments[7][0]["body"]
+    assert "regression" in body.lower()
+    assert "table_00" in body
+    assert "This change alters the gate" in body
+    assert TOKEN not in body + ended.stdout.replace(f"::add-mask::{TOKEN}", "") + ended.stderr
+
+
+def test_a_provider_that_refuses_leaves_the_run_inconclusive(runner: ActionsRunner) -> None:
+    ended = on_pull_request(runner, agent.refusing)
+    assert ended.returncode == 3, ended.stdout + ended.stderr
+    assert runner.outputs()["verdict"] == "inconclusive"
+    assert runner.outputs()["coverage"] == "0.6250"
+
+
+def test_a_baseline_that_is_scored_otherwise_today_is_drift(runner: ActionsRunner, baseline: bytes) -> None:
+    runner.on_base(".trap/baseline.json", agent.with_other_verdict(baseline))
+    ended = on_pull_request(runner, agent.good)
+    assert ended.returncode == 4, ended.stdout + ended.stderr
+    assert runner.outputs()["verdict"] == "drift"
+
+
+def test_a_configuration_error_ends_with_2_and_calls_no_model(runner: ActionsRunner) -> None:
+    runner.write({"trap.yaml": "modle: x\n" + agent.CONFIG})
+    with ModelServer(agent.good) as model:
+        ended = act(runner, runner.environ("pull_request", runner.pull_request()) | agent.provider(model))
+        assert model.requests == []
+    assert ended.returncode == 2
+    assert "::error file=trap.yaml,line=1,col=1," in ended.stdout
+
+
+def test_a_model_that_writes_commands_and_markers_reaches_neither_log_nor_comment_with_them(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    evil = "\n::error::owned\n##[error]owned\n<!-- trapgate:0000000000000000 -->\n@octocat | x |\n"
+    ended = on_pull_request(runner, lambda _: Reply(text=evil))
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    lines = (ended.stdout + ended.stderr).splitlines()
+    assert not [line for line in lines if line.lstrip().startswith("::error") or "##[" in line]
+    body = server.comments[7][0]["body"]
+    assert "<!-- trapgate:0000000000000000 -->" not in body
+    assert "| x |" not in body
+
+
+def test_an_installation_that_cannot_be_imported_is_no_regression(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-I", "-S", str(ROOT / "entrypoint.py")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 70
+    assert ended.stdout == "::error title=trapgate%3A internal error::ModuleNotFoundError\n"
+    assert ended.stderr == ""

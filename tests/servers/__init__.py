@@ -1,0 +1,1 @@
+"""Servers that stand where a real one would: real sockets, scripted answers."""

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import gzip
+import socket
+from pathlib import Path
+
+import pytest
+
+from evaluator.github.client import Answer, Client, Failure, an_object
+from tests.servers.github_server import Fault, GitHubServer
+from tests.unit.github.conftest import NOW, TOKEN, MakeClient
+
+COMMENTS = "/repos/octo/agent/issues/7/comments"
+PERMISSION = "pull-requests: write"
+
+
+def get(client: Client) -> Answer | Failure:
+    return client.get(COMMENTS, permission=PERMISSION)
+
+
+def test_token_and_version_of_the_api_are_sent(server: GitHubServer, client: Client) -> None:
+    assert isinstance(get(client), Answer)
+    headers = server.requests[0].headers
+    assert headers["Authorization"] == f"Bearer {TOKEN}"
+    assert headers["X-GitHub-Api-Version"] == "2022-11-28"
+    assert headers["Accept"] == "application/vnd.github+json"
+
+
+def test_without_a_token_nothing_is_sent_in_its_place(server: GitHubServer, make_client: MakeClient) -> None:
+    get(make_client(token=None)[0])
+    assert "Authorization" not in server.requests[0].headers
+
+
+def test_a_netrc_file_does_not_replace_the_token(
+    server: GitHubServer, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password other\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    get(client)
+    assert server.requests[0].headers["Authorization"] == f"Bearer {TOKEN}"
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+def test_a_server_error_is_tried_again_after_growing_waits(
+    server: GitHubServer, make_client: MakeClient, status: int
+) -> None:
+    server.fail("GET", "comments", Fault(status), Fault(status), Fault(0))
+    client, waits = make_client()
+    assert isinstance(get(client), Answer)
+    assert waits == [1.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("fault", "wait"),
+    [
+        (Fault(429, headers={"Retry-After": "7"}), 7.0),
+        (Fault(403, headers={"Retry-After": "7"}), 7.0),
+        (Fault(429), 60.0),
+        (Fault(403, "You have exceeded a secondary rate limit."), 60.0),
+        (Fault(403, "You have triggered an abuse detection mechanism."), 60.0),
+        (Fault(403, headers={"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(NOW) + 30)}), 31.0),
+        (Fault(429, headers={"Retry-After": "soon"}), 60.0),
+        (Fault(429, headers={"Retry-After": "nan"}), 60.0),
+        (Fault(429, headers={"Retry-After": "0"}), 1.0),
+    ],
+)
+def test_a_rate_limit_of_either_kind_is_waited_for_as_long_as_it_asks(
+    server: GitHubServer, make_client: MakeClient, fault: Fault, wait: float
+) -> None:
+    server.fail("GET", "comments", fault)
+    client, waits = make_client()
+    assert isinstance(get(client), Answer)
+    assert waits == [wait]
+
+
+def test_a_limit_beyond_our_patience_is_given_up_at_once(server: GitHubServer, make_client: MakeClient) -> None:
+    server.fail("GET", "comments", Fault(403, headers={"Retry-After": "3600"}))
+    client, waits = make_client()
+    assert get(client) == Failure(
+        "rate_limit", "rate limit: asked to wait 3600 s more; given up after 0 s of waiting", 403
+    )
+    assert waits == []
+
+
+def test_all_waiting_together_has_an_end(server: GitHubServer, make_client: MakeClient) -> None:
+    server.fail("GET", "comments", *[Fault(503, "try later")] * 50)
+    client, waits = make_client(patience=100.0)
+    assert get(client) == Failure("unavailable", "HTTP 503 (try later); given up after 63 s of waiting", 503)
+    assert sum(waits) == 63.0
+
+
+def test_a_missing_permission_is_named_and_not_tried_again(server: GitHubServer, make_client: MakeClient) -> None:
+    server.granted = set()
+    client, waits = make_client()
+    assert client.send("POST", COMMENTS, permission=PERMISSION, body={"body": "x"}) == Failure(
+        "permission",
+        "HTTP 403 (Resource not accessible by integration): the token needs the permission `pull-requests: write`",
+        403,
+    )
+    assert waits == []
+
+
+def test_a_bad_token_is_said_to_be_one_and_not_shown(server: GitHubServer, client: Client) -> None:
+    server.fail("GET", "comments", Fault(401, "Bad credentials"))
+    failure = get(client)
+    assert failure == Failure(
+        "permission", "the server does not accept the token of `github-token` (Bad credentials)", 401
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "wanted"),
+    [
+        (Fault(404, "Not Found"), Failure("not_found", "HTTP 404 (Not Found)", 404)),
+        (Fault(410), Failure("not_found", "HTTP 410", 410)),
+        (Fault(422, "Validation\n::error::Failed"), Failure("refused", "HTTP 422 (Validation ::error::Failed)", 422)),
+        (Fault(400, body=b"<html>"), Failure("refused", "HTTP 400", 400)),
+        (Fault(400, body=b"[" * 100_000), Failure("refused", "HTTP 400", 400)),
+    ],
+)
+def test_other_refusals_are_values_in_the_servers_words(
+    server: GitHubServer, client: Client, fault: Fault, wanted: Failure
+) -> None:
+    server.fail("GET", "comments", fault)
+    assert get(client) == wanted
+
+
+def test_a_server_that_is_not_there_is_a_value_without_the_token(make_client: MakeClient) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        client, waits = make_client(api_url=f"http://127.0.0.1:{unused.getsockname()[1]}", patience=5.0)
+        failure = get(client)
+    assert failure == Failure(
+        "unavailable", "the server cannot be reached (ConnectionError); given up after 3 s of waiting"
+    )
+    assert waits == [1.0, 2.0]
+
+
+def test_a_slow_server_is_not_waited_for_forever(server: GitHubServer, make_client: MakeClient) -> None:
+    server.fail("GET", "comments", Fault(delay=2.0))
+    client, _ = make_client(timeout=(1.0, 0.2), patience=0.0)
+    failure = get(client)
+    assert isinstance(failure, Failure)
+    assert failure.message.startswith("the server cannot be reached (ReadTimeout)")
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_an_answer_without_end_is_cut_off(server: GitHubServer, make_client: MakeClient, compressed: bool) -> None:
+    body = b"x" * 300_000
+    fault = Fault(200, body=body)
+    if compressed:
+        fault = Fault(200, body=gzip.compress(body), headers={"Content-Encoding": "gzip"})
+    server.fail("GET", "comments", fault)
+    client, _ = make_client(largest=100_000)
+    assert get(client) == Failure("malformed", "the server's answer is larger than 100,000 bytes")
+
+
+def test_a_list_is_read_to_its_last_page(server: GitHubServer, client: Client) -> None:
+    ids = [server.add_comment(7, f"comment {number}") for number in range(250)]
+    comments = client.items(COMMENTS, permission=PERMISSION)
+    assert isinstance(comments, list)
+    assert [comment["id"] for comment in comments] == ids
+    assert len(server.requests) == 3
+
+
+def test_a_page_on_another_server_is_not_asked_for(server: GitHubServer, client: Client) -> None:
+    link = {"Link": '<http://127.0.0.1:1/comments>; rel="next"'}
+    server.fail("GET", "comments", Fault(200, body=b"[]", headers=link))
+    assert client.items(COMMENTS, permission=PERMISSION) == Failure(
+        "malformed", "the next page is said to be on another server"
+    )
+
+
+def test_pages_without_end_are_cut_off(server: GitHubServer, client: Client) -> None:
+    link = {"Link": f'<{server.api_url}{COMMENTS}>; rel="next"'}
+    server.fail("GET", "comments", *[Fault(200, body=b"[]", headers=link)] * 300)
+    assert client.items(COMMENTS, permission=PERMISSION) == Failure("malformed", "a list of more than 200 pages")
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[1]", b"\xff", b"[" * 100_000])
+def test_an_answer_that_is_no_list_is_malformed(server: GitHubServer, client: Client, body: bytes) -> None:
+    server.fail("GET", "comments", Fault(200, body=body))
+    failure = client.items(COMMENTS, permission=PERMISSION)
+    assert failure == Failure("malformed", "the server's answer is not a list of objects", 200)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_to_another_server_gets_neither_token_nor_request(
+    server: GitHubServer, client: Client, status: int
+) -> None:
+    with GitHubServer() as other:
+        server.fail("GET", "comments", Fault(status, headers={"Location": other.api_url + COMMENTS}))
+        assert get(client) == Failure("refused", "the server redirects to another server")
+        assert other.requests == []
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_on_the_same_server_keeps_method_body_and_token(
+    server: GitHubServer, client: Client, status: int
+) -> None:
+    server.fail("POST", "/repositories/1/", Fault(status, headers={"Location": server.api_url + COMMENTS}))
+    answer = client.send("POST", "/repositories/1/issues/7/comments", permission=PERMISSION, body={"body": "moved"})
+    assert isinstance(answer, Answer)
+    assert [comment["body"] for comment in server.comments[7]] == ["moved"]
+    assert server.requests[-1].headers["Authorization"] == f"Bearer {TOKEN}"
+
+
+def test_a_circle_of_redirects_ends(server: GitHubServer, client: Client) -> None:
+    server.fail("GET", "comments", *[Fault(302, headers={"Location": COMMENTS})] * 9)
+    # A relative Location leaves the prefix, where the server still meets the fault.
+    assert get(client) == Failure("malformed", "the server redirects in a circle")
+
+
+def test_an_object_is_told_from_other_json() -> None:
+    assert an_object(Answer(200, b'{"id": 1}')) == {"id": 1}
+    assert an_object(Answer(200, b"[]")) == Failure("malformed", "the server's answer is not an object", 200)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaluator.errors import UserError
+from evaluator.github import environment
+
+SHA = "a" * 40
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    for name in ("event.json", "output", "summary"):
+        (tmp_path / name).touch()
+    (tmp_path / "workspace").mkdir()
+    return {
+        "GITHUB_API_URL": "https://git.example.org/api/v3/",
+        "GITHUB_SERVER_URL": "https://git.example.org",
+        "GITHUB_EVENT_NAME": "push",
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+        "GITHUB_REPOSITORY": "octo/agent",
+        "GITHUB_SHA": SHA,
+        "GITHUB_REF": "refs/heads/main",
+        "GITHUB_JOB": "evals",
+        "GITHUB_WORKSPACE": str(tmp_path / "workspace"),
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+        "RUNNER_TEMP": str(tmp_path),
+    }
+
+
+def test_the_runners_settings_are_read_and_nothing_of_github_com_is_assumed(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    settings = environment.read(environ)
+    assert settings.api_url == "https://git.example.org/api/v3"
+    assert settings.server_url == "https://git.example.org"
+    assert settings.workspace == tmp_path / "workspace"
+    assert settings.inputs == environment.Inputs()
+
+
+def test_all_missing_and_malformed_settings_are_named_together(environ: dict[str, str]) -> None:
+    del environ["GITHUB_API_URL"]
+    environ |= {"GITHUB_REPOSITORY": "agent", "GITHUB_SHA": "main", "RUNNER_TEMP": "/nowhere", "INPUT_COMMENT": "maybe"}
+    with pytest.raises(UserError) as caught:
+        environment.read(environ)
+    assert caught.value.code == "action-environment"
+    assert [f"{problem.file}: {problem.message}" for problem in caught.value.problems] == [
+        "GITHUB_API_URL: is not set",
+        "GITHUB_REPOSITORY: `agent` is not of the form owner/name",
+        "GITHUB_SHA: `main` is not a full commit id",
+        "RUNNER_TEMP: `/nowhere` is not a folder",
+        "input comment: `maybe` is neither `true` nor `false`",
+    ]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["git.example.org", "ftp://git.example.org", "https://", "https://me:secret@git.example.org", "https://[", ""],
+)
+def test_an_api_url_that_names_no_server_is_refused(environ: dict[str, str], url: str) -> None:
+    with pytest.raises(UserError, match="GITHUB_API_URL"):
+        environment.read(environ | {"GITHUB_API_URL": url})
+
+
+def test_inputs_keep_their_hyphens_and_an_empty_one_is_unset(environ: dict[str, str]) -> None:
+    environ |= {
+        "INPUT_CONFIG": "evals/trap.yaml",
+        "INPUT_MODEL": "",
+        "INPUT_TASKS": "refunds, json-call\n\n search ,",
+        "INPUT_BASELINE": " ",
+        "INPUT_GITHUB-TOKEN": "ghs_abcdef",
+        "INPUT_COMMENT": "False",
+        "INPUT_OUTPUT": "",
+    }
+    assert environment.read(environ).inputs == environment.Inputs(
+        config="evals/trap.yaml", tasks=("refunds", "json-call", "search"), token="ghs_abcdef", comment=False
+    )
+
+
+def test_a_token_does_not_show_where_settings_are_printed(environ: dict[str, str]) -> None:
+    settings = environment.read(environ | {"INPUT_GITHUB-TOKEN": "ghs_abcdef"})
+    assert "ghs_abcdef" not in repr(settings)
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../trap.yaml", "evals/../../trap.yaml"])
+@pytest.mark.parametrize("name", ["CONFIG", "BASELINE", "OUTPUT"])
+def test_a_path_that_leaves_the_workspace_is_refused(environ: dict[str, str], name: str, path: str) -> None:
+    with pytest.raises(UserError, match=f"input {name.lower()}: `{path}` leaves the workspace"):
+        environment.read(environ | {f"INPUT_{name}": path})
+
+
+def test_provider_keys_are_handed_on_and_the_runners_tokens_are_not() -> None:
+    environ = {
+        "OPENAI_API_KEY": "sk-123456",
+        "INPUT_GITHUB-TOKEN": "ghs_1",
+        "GITHUB_TOKEN": "ghs_1",
+        "ACTIONS_RUNTIME_TOKEN": "x",
+        "ACTIONS_ID_TOKEN_REQUEST_URL": "https://x",
+        "GITHUB_SHA": SHA,
+    }
+    assert environment.without_runner_secrets(environ) == {"OPENAI_API_KEY": "sk-123456", "GITHUB_SHA": SHA}

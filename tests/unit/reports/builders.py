@@ -1,0 +1,366 @@
+"""Small makers of runs, one for each verdict, with the figures worked out by the evaluator's own pure core."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from evaluator.baselines import BaselineState, Found, Missing
+from evaluator.cases import Case, Recorded, Request, SourceRef, Subject, Task
+from evaluator.comparison import compare_task, fingerprint_differences, pair
+from evaluator.config.types import GateConfig, Rule
+from evaluator.gate import Evidence, decide
+from evaluator.metrics import summarize, totals
+from evaluator.results import (
+    Acceptance,
+    Attempt,
+    Baseline,
+    CanaryResult,
+    CanaryResults,
+    Comparison,
+    Finding,
+    Fingerprint,
+    Reason,
+    Run,
+    TaskResult,
+)
+from evaluator.transcript import Infrastructure, Transcript, Usage
+
+GOOD_CANARIES = CanaryResults(
+    version="1.0.0",
+    cases=[CanaryResult(id=f"json-call-{n}", expected="pass", got="pass", ok=True) for n in range(34)],
+)
+BROKEN_CANARIES = CanaryResults(
+    version="1.0.0",
+    cases=[
+        *GOOD_CANARIES.cases,
+        CanaryResult(id="numeric-invented-unit", expected="fail wrong_value", got="pass", ok=False),
+        CanaryResult(id="json-duplicate-keys", expected="fail unparseable", got="fail wrong_value", ok=False),
+    ],
+)
+
+
+def passed(number: int = 1, *, cost: float | None = 0.0006) -> Attempt:
+    return Attempt(
+        number=number,
+        status="scored",
+        passed=True,
+        values={"schema_valid": 1.0},
+        scorer="json_call@1",
+        transcript=Transcript(text='{"name":"f"}', usage=Usage(input_tokens=410, output_tokens=55, cost_usd=cost)),
+    )
+
+
+def failed(
+    number: int = 1,
+    *findings: Finding,
+    mode: str = "wrong_value",
+    valid: bool = True,
+    text: str = "{}",
+    cost: float | None = 0.0006,
+) -> Attempt:
+    return Attempt(
+        number=number,
+        status="scored",
+        passed=False,
+        failure_mode=mode,
+        values={"schema_valid": float(valid)},
+        scorer="json_call@1",
+        findings=list(findings) or [Finding(path="$.arguments.amount", keyword="value", wanted=[24.5], got=49.0)],
+        transcript=Transcript(text=text, usage=Usage(input_tokens=410, output_tokens=80, cost_usd=cost)),
+    )
+
+
+def broken(
+    number: int = 1, kind: str = "rate_limit", message: str = "HTTP 429 after 5 tries", http: int = 429
+) -> Attempt:
+    return Attempt(
+        number=number,
+        status="infrastructure",
+        infrastructure=Infrastructure(kind=kind, message=message, http_status=http, tries=5),
+    )
+
+
+def task_result(
+    name: str,
+    attempts: dict[str, list[Attempt]],
+    *,
+    repeats: int = 1,
+    slices: dict[str, list[str]] | None = None,
+    deterministic: bool = False,
+    critical: Sequence[str] = (),
+    faults: dict[str, str] | None = None,
+    notes: Sequence[str] = (),
+    skipped: Sequence[str] = (),
+    content: dict[str, str] | None = None,
+) -> TaskResult:
+    """`slices`: case id → its slices; `content`: case id → text of its request, to give it another digest."""
+    cases = [
+        Case(
+            id=case_id,
+            request=Request(messages=[{"role": "user", "content": (content or {}).get(case_id, case_id)}]),
+            expected={"answer": 1},
+            slices=(slices or {}).get(case_id, []),
+            critical=case_id in critical,
+        )
+        for case_id in attempts
+    ]
+    recorded: list[Recorded] = []
+    task = Task(
+        name=name,
+        format="trapstreet",
+        source=SourceRef(
+            location="https://git.example/evals",
+            commit="4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+            subdirectory="tasks/core_json_schema_output",
+        ),
+        scorer="json_call@1",
+        cases=cases,
+        recorded=recorded,
+        notes=list(notes),
+        skipped=list(skipped),
+    )
+    return summarize(
+        task,
+        attempts,
+        repeats=repeats,
+        planned_per_case=dict.fromkeys(attempts, repeats),
+        deterministic=deterministic,
+        faults=faults or {},
+    )
+
+
+def fingerprint(**packages: str) -> Fingerprint:
+    return Fingerprint(
+        packages={"evaluator": "0.1.0", "python": "3.11.9", "jsonschema": "4.26.0", "litellm": "1.110.0", **packages},
+        scorers={"json_call": "1"},
+        subject={"model": "openai/gpt-4.1-mini", "structured": "prompt", "system": "9f86d081884c7d65"},
+        sources={"json-call": "4b825dc642cb6eb9a060e54bf8d69288fbee4904"},
+        answered={"models": ["gpt-4.1-mini-2025-04-14"]},
+    )
+
+
+def build(
+    now: Sequence[TaskResult],
+    baseline: Sequence[TaskResult] | None = None,
+    *,
+    canaries: CanaryResults = GOOD_CANARIES,
+    rules: list[Rule] | None = None,
+    before: Fingerprint | None = None,
+    after: Fingerprint | None = None,
+    validator: Sequence[str] = (),
+    movers: Sequence[Reason] = (),
+    notes: Sequence[str] = (),
+    name: str | None = None,
+    allow_missing: bool = False,
+    subject: Subject | None = Subject(model="openai/gpt-4.1-mini"),  # noqa: B008 - frozen
+) -> Run:
+    """A run as the pipeline puts it together: paired, compared, decided."""
+    before, after = before or fingerprint(), after or fingerprint()
+    gate = GateConfig(rules=rules)
+    old = {task.name: task for task in baseline or ()}
+    pairings = {task.name: pair(old.get(task.name), task) for task in now} if baseline is not None else {}
+    comparison = None
+    state: BaselineState = Missing(".trap/baseline.json")
+    if baseline is not None:
+        comparison = Comparison(
+            baseline=".trap/baseline.json at 3f2c1ab",
+            tasks=[
+                replace(compare_task(pairing, gate.alpha), baseline_metrics=old[task].metrics if task in old else {})
+                for task, pairing in pairings.items()
+            ],
+            fingerprint=fingerprint_differences(before, after),
+            validator_drift=list(validator),
+        )
+        state = Found(comparison.baseline, Baseline(schema_version=1, accepted=_ACCEPTED, run=_bare(baseline, before)))
+    decision = decide(
+        gate,
+        Evidence(
+            canaries=canaries,
+            tasks=now,
+            baseline=state,
+            pairings=pairings,
+            validator=validator,
+            movers=movers,
+            allow_missing=allow_missing,
+        ),
+    )
+    return replace(
+        _bare(now, after),
+        name=name,
+        verdict=decision.verdict,
+        reasons=[*[Reason(kind="note", text=text) for text in notes], *decision.reasons],
+        warnings=decision.warnings,
+        rules=decision.rules,
+        comparison=comparison,
+        canaries=canaries,
+        subject=subject,
+        commit="8c3ae2f0d1b94f6f0f5c1f4f8f0a7a7b6c5d4e3f",
+    )
+
+
+_ACCEPTED = Acceptance(by="release manager", at="2026-05-04T10:00:00Z", why="first level")
+
+
+def _bare(tasks: Sequence[TaskResult], prints: Fingerprint) -> Run:
+    return Run(
+        schema_version=1,
+        evaluator="0.1.0",
+        started="2026-05-05T08:30:00Z",
+        verdict="pass",
+        reasons=[],
+        fingerprint=prints,
+        canaries=GOOD_CANARIES,
+        tasks=list(tasks),
+        totals=totals(tasks, 61.3),
+    )
+
+
+def outcomes(good: int, bad: int, *, repeats: int = 1, prefix: str = "call") -> dict[str, list[Attempt]]:
+    """`good` cases that pass and then `bad` ones that fail, in all attempts."""
+    numbers = range(1, repeats + 1)
+    return {
+        f"{prefix}-{n:02}": [passed(k) if n <= good else failed(k) for k in numbers] for n in range(1, good + bad + 1)
+    }
+
+
+SLICES = {f"call-{n:02}": ["easy" if n <= 10 else "hard"] for n in range(1, 21)}
+
+
+def passing() -> Run:
+    return build(
+        [task_result("json-call", outcomes(9, 11), slices=SLICES)],
+        [task_result("json-call", outcomes(7, 13), slices=SLICES)],
+    )
+
+
+def regressing() -> Run:
+    rows: dict[str, list[Attempt]] = outcomes(0, 20)
+    rows["call-01"] = [
+        failed(1, Finding(path="$", keyword="json", message="not JSON: trailing prose"), mode="unparseable")
+    ]
+    rows["call-02"] = [
+        failed(
+            1,
+            Finding(path="$.arguments.currency", keyword="enum", wanted=["USD", "EUR"], got="Dollars"),
+            Finding(path="$.arguments.items[2].sku", keyword="required", wanted="A-113"),
+            mode="missing_argument",
+        )
+    ]
+    return build(
+        [task_result("json-call", rows, slices=SLICES)],
+        [task_result("json-call", outcomes(7, 13), slices=SLICES)],
+        rules=[
+            Rule(metric="pass_rate", task="json-call", max_drop=0.0),
+            Rule(metric="pass_rate", task="json-call", slice="easy", min=0.8, max_drop=0.05),
+            Rule(metric="cost_usd", max=2.5),
+        ],
+        before=replace(fingerprint(), subject={**fingerprint().subject, "structured": "schema"}),
+        notes=["The gate and the baseline are those of the base branch: this change edits the gate in trap.yaml."],
+    )
+
+
+def drifting() -> Run:
+    return build(
+        [task_result("json-call", outcomes(7, 13), slices=SLICES)],
+        [task_result("json-call", outcomes(7, 13), slices=SLICES)],
+        canaries=BROKEN_CANARIES,
+        validator=["json-call/call-03 attempt 1: passed → failed (wrong_type)"],
+        before=fingerprint(jsonschema="4.25.1"),
+    )
+
+
+def provider_drifting() -> Run:
+    return build(
+        [task_result("json-call", outcomes(7, 13))],
+        [task_result("json-call", outcomes(7, 13))],
+        movers=[
+            Reason(
+                kind="model",
+                text="Another model answers under the same name: gpt-4.1-mini-2025-04-14 → gpt-4.1-mini-2026-01-01.",
+            )
+        ],
+    )
+
+
+def inconclusive() -> Run:
+    rows = outcomes(5, 15)
+    for n in range(9, 21):
+        rows[f"call-{n:02}"] = [broken()] if n < 19 else [broken(kind="timeout", message="no answer in 600 s", http=0)]
+    return build(
+        [task_result("json-call", rows, slices=SLICES, faults={"call-07": "its expected answer is not in the enum"})],
+        [task_result("json-call", outcomes(7, 13), slices=SLICES)],
+    )
+
+
+def without_baseline() -> Run:
+    return build([task_result("json-call", outcomes(7, 13), slices=SLICES)])
+
+
+def two_tasks() -> Run:
+    """Several attempts a case, a possible drop, cases that came, went and changed."""
+    before = outcomes(18, 2, repeats=3)
+    now = outcomes(15, 5, repeats=3)
+    now["call-04"] = [passed(1), failed(2), passed(3)]
+    del now["call-20"]
+    now["call-21"] = [passed(1), passed(2), passed(3)]
+    refunds_before, refunds_now = outcomes(30, 0, prefix="refund"), outcomes(28, 2, prefix="refund")
+    return build(
+        [
+            task_result("json-call", now, repeats=3, content={"call-19": "another"}, critical=["call-17"]),
+            task_result("refunds", refunds_now, notes=["its own judge is not run: the source is not trusted"]),
+        ],
+        [task_result("json-call", before, repeats=3, critical=["call-17"]), task_result("refunds", refunds_before)],
+        rules=[
+            Rule(metric="all_k_pass_rate", task="json-call", max_drop=0.02),
+            Rule(metric="failure_modes.wrong_value", task="json-call", max_rise=0.0),
+            Rule(metric="pass_rate", task="refunds", max_drop=0.0),
+        ],
+        name="refund-agent",
+    )
+
+
+EVERY_VERDICT = {
+    "pass": passing,
+    "regression": regressing,
+    "drift": drifting,
+    "provider": provider_drifting,
+    "inconclusive": inconclusive,
+    "no-baseline": without_baseline,
+    "two-tasks": two_tasks,
+}
+
+
+def hostile(text: Any) -> Run:
+    """A regression with `text` in every place that the outside world fills."""
+    finding = Finding(path=text, keyword=text, wanted=text, got={text: [text]}, message=text)
+    bad = failed(1, finding, finding, mode=text, text=text)
+    rows = {text: [bad], **{f"{text}{n}": [bad] for n in range(7)}, f"{text}-x": [broken(kind=text, message=text)]}
+    good = {case_id: [passed()] for case_id in rows}
+    tags = {case_id: [text] for case_id in rows}
+    now = task_result(text, rows, slices=tags, critical=[text], faults={text: text}, notes=[text], skipped=[text])
+    run = build(
+        [now, task_result(f"{text}2", {text: [bad]})],
+        [task_result(text, good, slices=tags, critical=[text])],
+        rules=[
+            Rule(metric="pass_rate", task=text, max_drop=0.0),
+            Rule(metric="pass_rate", task=text, slice=text, max_drop=0.0),
+        ],
+        canaries=CanaryResults(version=text, cases=[CanaryResult(id=text, expected=text, got=text, ok=False)]),
+        validator=[text],
+        movers=[Reason(kind="provider", text=text)],
+        notes=[text],
+        name=text,
+        subject=Subject(model=text),
+    )
+    assert run.comparison is not None
+    return replace(
+        run,
+        started=text,
+        commit=text,
+        evaluator=text,
+        comparison=replace(run.comparison, baseline=text, fingerprint=[text]),
+        fingerprint=Fingerprint(packages={text: text}, scorers={}, subject={}, sources={}),
+    )

@@ -1,0 +1,333 @@
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from msgspec.structs import replace
+
+from evaluator.config.types import Rule
+from evaluator.reports import comment, summary
+from evaluator.results import Evidence, Finding, Reason, Run
+from tests.unit.reports import builders
+from tests.unit.reports.builders import broken, build, failed, outcomes, passed, task_result
+from tests.unit.reports.rendered import LINKED_BY_GITHUB, page
+from tests.unit.reports.test_escape import hostile
+
+
+def first_line(run: Run) -> str:
+    return comment.render(run).partition("\n")[0]
+
+
+def rows(run: Run, begin: str) -> list[str]:
+    return [line for line in comment.render(run).splitlines() if line.startswith(begin)]
+
+
+def test_a_regression_says_in_its_first_line_what_fell_by_how_much_and_how_sure_it_is() -> None:
+    assert first_line(builders.regressing()) == (
+        "### ❌ trapgate: regression — json-call `pass_rate` fell 0.35 → 0.00 "
+        "(7 of 20 cases regressed, p = 0.008); 2 more reasons below"
+    )
+
+
+def test_a_pass_is_said_in_one_line_and_shows_nothing_unfolded() -> None:
+    text = comment.render(builders.passing())
+
+    assert text.startswith("### ✅ trapgate: pass — 1 rule holds, json-call `pass_rate` rose 0.35 → 0.45\n")
+    assert "<details open>" not in text
+    assert "What to do" not in text
+
+
+def test_validator_drift_names_the_layer_the_canary_and_the_way_out() -> None:
+    text = comment.render(builders.drifting())
+
+    assert text.startswith(
+        "### 🧭 trapgate: drift — the validators moved, not the model: Canary numeric-invented-unit: expected fail "
+        "`wrong_value`, got pass; 2 more reasons below\n"
+    )
+    assert "pin that package or scorer back" in text
+    assert "| `numeric-invented-unit` | `fail wrong_value` | `pass` |" in text
+    assert "- jsonschema 4.25.1 → 4.26.0" in text
+    assert "34 of 36 canaries as expected" in text
+
+
+def test_model_drift_says_that_the_model_moved_and_not_the_change() -> None:
+    text = comment.render(builders.provider_drifting())
+
+    assert text.startswith("### 🧭 trapgate: drift — the model moved, not the change: Another model answers")
+    assert "Name a dated version of the model in `trap.yaml`." in text
+
+
+def test_an_inconclusive_run_says_what_is_missing_and_why() -> None:
+    text = comment.render(builders.inconclusive())
+
+    assert text.startswith(
+        "### ❓ trapgate: inconclusive — json-call: 8 of 20 planned attempts were scored, 95% are needed"
+    )
+    assert "<details open><summary>Coverage: attempts without a verdict</summary>" in text
+    assert "| 8 | 20 | 0.40 | 10 × `rate_limit`: HTTP 429 after 5 tries; 2 × timeout: no answer in 600 s |" in text
+    assert "- `json-call` `call-07` its expected answer is not in the enum" in text
+
+
+def test_without_a_baseline_the_failed_cases_are_listed_instead() -> None:
+    text = comment.render(builders.without_baseline())
+
+    assert "There is no baseline at .trap/baseline.json" in text
+    assert "Compared with nothing." in text
+    assert "<summary>Failed cases (13)</summary>" in text
+    assert "Run on the default branch and store its result with `trapgate baseline accept`." in text
+
+
+def test_notes_on_whose_rules_apply_stand_right_under_the_verdict() -> None:
+    lines = comment.render(builders.regressing()).splitlines()
+
+    assert lines[2] == (
+        "The gate and the baseline are those of the base branch: this change edits the gate in trap.yaml. "
+        "Compared with .trap/baseline.json at `3f2c1ab`."
+    )
+
+
+def test_the_table_has_a_row_for_each_rule_and_each_standing_figure() -> None:
+    assert rows(builders.regressing(), "| ")[:6] == [
+        "| | metric | baseline | now | change | evidence |",
+        "| ❌ | `pass_rate` | 0.35 [0.18, 0.57] | 0.00 [0.00, 0.16], n = 20 | −0.35 | "
+        "7 worse, 0 better of 20, p = 0.008; `max_drop` 0 |",
+        "|  | `schema_valid` | 1.00 [0.84, 1.00] | 1.00 [0.84, 1.00], n = 20 | 0.00 | – |",
+        "| ❌ | `pass_rate` in `easy` | – | 0.00 [0.00, 0.28], n = 10 | – | min 0.8, `max_drop` 0.05 |",
+        "| ❌ | `pass_rate` in `easy` | 0.70 | 0.00 [0.00, 0.28], n = 10 | −0.70 | "
+        "7 worse, 0 better of 10, p = 0.008; min 0.8, `max_drop` 0.05 |",
+        "| ✅ | `cost_usd` | – | `$0.0120` | – | max 2.5 |",
+    ]
+
+
+def test_each_task_says_what_its_cases_could_have_shown() -> None:
+    assert rows(builders.regressing(), "- `json-call`: ") == [
+        "- `json-call`: 20 paired cases, 1 attempt each; 7 regressed, 0 fixed; difference in `pass_rate` −0.35 "
+        "[−0.55, −0.09], p = 0.008 (exact McNemar test, one-sided). With 80 % power these cases detect a drop of 0.37 "
+        "or more."
+    ]
+
+
+def test_too_few_changes_to_tell_are_called_underpowered() -> None:
+    run = build([task_result("t", outcomes(3, 2))], [task_result("t", outcomes(5, 0))])
+
+    assert run.verdict == "pass"
+    assert "Underpowered: too few cases changed for any test to tell this from noise" in comment.render(run)
+    assert "; 1 warning: t `pass_rate` may be worse than its rule allows" in first_line(run)
+
+
+def test_recorded_transcripts_need_no_statistics() -> None:
+    run = build(
+        [task_result("t", outcomes(3, 2), deterministic=True)], [task_result("t", outcomes(5, 0), deterministic=True)]
+    )
+
+    assert first_line(run) == "### ❌ trapgate: regression — t `pass_rate` fell 1.00 → 0.60 (2 of 5 cases regressed)"
+    assert "every change is real and no statistics apply" in comment.render(run)
+
+
+def test_a_suite_that_can_detect_nothing_says_so() -> None:
+    run = build([task_result("t", outcomes(1, 1))], [task_result("t", outcomes(2, 0))])
+
+    assert "So few cases cannot detect any drop, however large, with 80 % power." in comment.render(run)
+
+
+def test_regressed_cases_show_wanted_and_got_at_each_path() -> None:
+    assert rows(builders.regressing(), "| `call-0")[:2] == [
+        "| `call-01` | `unparseable` | `$` (json) | – | not JSON: trailing prose |",
+        '| `call-02` | `missing_argument` | `$.arguments.currency` (enum) | `["USD","EUR"]` | `"Dollars"` |',
+    ]
+    assert rows(builders.regressing(), "|  |  |") == ['|  |  | `$.arguments.items[2].sku` (required) | `"A-113"` | – |']
+
+
+def test_null_and_missing_are_told_apart() -> None:
+    findings = (
+        Finding(path="$.a", keyword="value", wanted=1, got=None),
+        Finding(path="$.b", keyword="required", wanted=1),
+    )
+    run = build([task_result("t", {"c": [failed(1, *findings)]})], [task_result("t", {"c": [passed()]})])
+
+    assert rows(run, "| `c` ") == ["| `c` | `wrong_value` | `$.a` (value) | `1` | `null` |"]
+    assert rows(run, "|  |  | `$.b`") == ["|  |  | `$.b` (required) | `1` | – |"]
+
+
+def test_critical_cases_stand_first_and_partial_drops_show_their_rates() -> None:
+    cases = rows(builders.two_tasks(), "| `json-call` | `call-") + rows(builders.two_tasks(), "| `refunds` | `refund-")
+
+    assert cases[0].startswith("| `json-call` | `call-17` critical | ")
+    assert any("`call-04` 1.00 → 0.67 |" in case for case in cases)
+
+
+def test_cases_that_were_not_compared_are_named_with_their_reason() -> None:
+    text = comment.render(builders.two_tasks())
+
+    assert "| `json-call` | changed in the task source, not comparable | `call-19` |" in text
+    assert "| `json-call` | removed since the baseline | `call-20` |" in text
+    assert "| `json-call` | new, not in the baseline | `call-21` |" in text
+
+
+def test_newly_fixed_cases_are_listed() -> None:
+    assert "<summary>Newly fixed cases (2)</summary>" in comment.render(builders.passing())
+
+
+@pytest.mark.parametrize(
+    ("costs", "shown"),
+    [
+        ((0.0100, 0.0023), "cost `$0.0123`"),
+        ((0.01, None), "cost at least `$0.0100` (1 attempt without a known price)"),
+        ((None, None), "cost unknown (no price known for this model)"),
+        ((0.0, 0.0), "cost `$0.0000`"),
+    ],
+)
+def test_cost_has_three_states(costs: tuple[float | None, float | None], shown: str) -> None:
+    first, second = costs
+    run = build([task_result("t", {"a": [passed(cost=first)], "b": [passed(cost=second)]})])
+
+    assert shown in comment.render(run)
+
+
+def test_recorded_outputs_without_a_price_are_not_blamed_on_a_model() -> None:
+    run = build([task_result("t", {"a": [passed(cost=None)]})], subject=None)
+
+    assert "cost unknown (recorded outputs carry no price)" in comment.render(run)
+
+
+def test_a_broken_canary_set_is_said_to_be_one() -> None:
+    run = build([task_result("t", outcomes(2, 0))], canaries=replace(builders.GOOD_CANARIES, cases=[]))
+
+    assert run.verdict == "drift"
+    assert "no canary was scored" in comment.render(run)
+
+
+def test_an_attempt_that_was_never_made_is_counted() -> None:
+    task = replace(task_result("t", {"a": [passed()], "b": [broken(http=0)]}), planned=4)
+    text = comment.render(build([task]))
+
+    assert "| 1 | 4 | 0.25 | 1 × `rate_limit`: HTTP 429 after 5 tries; 2 × no attempt was made or recorded |" in text
+
+
+def test_a_rule_without_a_value_shows_as_such() -> None:
+    run = build([task_result("t", outcomes(2, 0))], rules=[Rule(metric="argument_score", task="t", min=0.5)])
+
+    assert rows(run, "| ❓ |") == ["| ❓ | `argument_score` | – | – | – | no value; min 0.5 |"]
+
+
+def test_a_single_reason_that_the_headline_has_said_is_not_said_again() -> None:
+    run = build([task_result("t", outcomes(0, 20))], [task_result("t", outcomes(20, 0))])
+
+    assert comment.render(run).count("20 of 20 cases regressed") == 1
+    assert not [line for line in comment.render(run).splitlines() if line.startswith("- t ")]
+
+
+def test_many_reasons_are_folded_and_never_lost() -> None:
+    run = replace(builders.passing(), verdict="regression", reasons=_reasons(40))
+    text = comment.render(run)
+
+    assert "<details><summary>More reasons (32)</summary>" in text
+    assert all(f"\n- case {n} is worse" in text for n in range(40))
+
+
+def _reasons(number: int, text: str = "is worse") -> list[Reason]:
+    return [Reason(kind="rule", text=f"case {n} {text}") for n in range(number)]
+
+
+def test_a_verdict_without_a_reason_is_still_rendered() -> None:
+    run = replace(builders.passing(), verdict="drift")
+
+    assert first_line(run) == "### 🧭 trapgate: drift — no reason was recorded"
+
+
+def test_a_report_of_no_task_at_all_is_still_a_report() -> None:
+    assert "Nothing was evaluated: no task was run" in first_line(build([]))
+
+
+def test_the_versions_and_the_commit_are_at_the_end() -> None:
+    text = comment.render(builders.regressing())
+
+    assert "commit `8c3ae2f0d1b9` · model `openai/gpt-4.1-mini`" in text.splitlines()[-1]
+    assert "litellm 1.110.0" in text
+
+
+_PLAIN = page(comment.render(builders.hostile("plain")))
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+@given(hostile)
+@example("</details>\n\n| a | b |\n<!-- trapgate:comment -->@user #1 https://a.example")
+def test_hostile_text_in_every_place_changes_neither_tags_nor_tables(text: str) -> None:
+    shown, plain = page(comment.render(builders.hostile(text))), _PLAIN
+
+    assert set(shown.tags) <= set(plain.tags) | {"code"}
+    assert "a" not in shown.tags
+    assert shown.attributes <= {"open", "align"}
+    assert shown.tags.count("details") == shown.tags.count("summary")
+    assert set(shown.columns) <= {3, 4, 5, 6}
+    assert not shown.comments
+    assert not LINKED_BY_GITHUB.search(shown.prose)
+
+
+def test_a_report_on_3000_regressed_cases_fits_and_keeps_the_verdict_the_reasons_and_the_table() -> None:
+    text = comment.render(_large())
+
+    assert len(text.encode()) <= 65_000
+    assert text.startswith("### ❌ trapgate: regression — json-call `pass_rate` fell 1.00 → 0.00 (3,000 of 3,000 cases")
+    assert "| ❌ | `pass_rate` | 1.00" in text
+    assert re.search(r"… and 2,9\d\d more", text)
+    assert "Shortened to fit; all of it is in results.json." in text
+    assert page(text).tags.count("details") == page(text).tags.count("summary")
+
+
+def test_the_summary_has_room_for_what_the_comment_leaves_out() -> None:
+    short, long = comment.render(_large()), summary.render(_large())
+
+    assert len(short.encode()) < len(long.encode()) <= 1_000_000
+    assert "`call-3000`" in long
+
+
+@pytest.mark.parametrize("most", [3_000, 6_000, 12_000, 30_000, 120_000])
+def test_details_go_first_then_lists_then_slices(most: int) -> None:
+    text = comment.render(_large(), max_bytes=most)
+
+    assert len(text.encode()) <= most
+    assert "| ❌ | `pass_rate` | 1.00" in text
+    assert ("<summary>Slices</summary>" in text) >= ("<summary>Regressed cases (3,000)</summary>\n\n|" not in text)
+
+
+def test_a_core_that_does_not_fit_is_cut_at_a_line_and_says_so() -> None:
+    run = replace(builders.regressing(), reasons=_reasons(3_000, "x" * 400))
+    text = comment.render(run)
+
+    assert len(text.encode()) <= 65_000
+    assert text.endswith("… cut here: this is the most that fits. All of it is in results.json.\n")
+    assert text.count("<details>") == text.count("</details>")
+
+
+def test_a_report_that_cannot_even_say_that_it_is_cut_is_refused() -> None:
+    with pytest.raises(ValueError, match="a report does not fit into 20 bytes"):
+        comment.render(builders.passing(), max_bytes=20)
+
+
+@cache
+def _large() -> Run:
+    bad = [
+        failed(
+            1,
+            *[
+                Finding(path=f"$.arguments.items[{n}].price", keyword="value", wanted=n, got="x" * 500)
+                for n in range(4)
+            ],
+        )
+    ]
+    now, before = dict.fromkeys(outcomes(3000, 0), bad), outcomes(3000, 0)
+    tags = {case_id: [f"slice-{case_id[-1]}"] for case_id in now}
+    return build([task_result("json-call", now, slices=tags)], [task_result("json-call", before, slices=tags)])
+
+
+def test_evidence_of_a_fractional_metric_names_its_test() -> None:
+    run = builders.regressing()
+    assert run.comparison is not None
+    part = run.comparison.tasks[0]
+    evidence = Evidence(test="sign-flip", n=20, worse=3, better=1, difference=-0.05, p=0.2, low=-0.1, high=0.0)
+    changed = replace(run, comparison=replace(run.comparison, tasks=[replace(part, pass_rate=evidence)]))
+
+    assert "p = 0.200 (sign-flip test, one-sided)" in comment.render(changed)

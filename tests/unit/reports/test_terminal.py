@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from evaluator.reports import terminal
+from tests.unit.reports import builders
+from tests.unit.reports.test_escape import hostile
+
+
+def test_the_verdict_and_why_are_the_first_line() -> None:
+    text = terminal.render(builders.regressing())
+
+    assert text.splitlines()[0] == (
+        "trapgate: regression — json-call pass_rate fell 0.35 → 0.00 (7 of 20 cases regressed, p = 0.008); "
+        "2 more reasons below"
+    )
+    assert 'call-02  missing_argument  $.arguments.currency (enum)          ["USD","EUR"]  "Dollars"' in text
+
+
+@pytest.mark.parametrize("verdict", builders.EVERY_VERDICT)
+def test_there_are_no_colour_codes_unless_asked_for(verdict: str) -> None:
+    run = builders.EVERY_VERDICT[verdict]()
+
+    assert "\x1b" not in terminal.render(run)
+    assert "\x1b[1;3" in terminal.render(run, colour=True)
+
+
+def test_tables_keep_to_the_width_of_the_terminal() -> None:
+    text = terminal.render(builders.regressing(), width=90)
+    table = text[text.index("metric") : text.index("planned attempts")].splitlines()
+
+    assert max(map(len, table)) <= 90
+
+
+def test_long_lists_are_cut_and_counted() -> None:
+    run = builders.build([builders.task_result("t", builders.outcomes(0, 10))], [])
+    many = builders.build([], canaries=_many_broken_canaries())
+
+    assert len(terminal.render(run).splitlines()) < 25
+    assert "… and 20 more rows" in terminal.render(many)
+
+
+def _many_broken_canaries() -> builders.CanaryResults:
+    broken = [builders.CanaryResult(id=f"c{n}", expected="pass", got="fail", ok=False) for n in range(30)]
+    return builders.CanaryResults(version="1", cases=broken)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+@given(hostile)
+def test_no_line_can_be_a_workflow_command_or_move_the_cursor(text: str) -> None:
+    shown = terminal.render(builders.hostile(text))
+
+    assert not [line for line in shown.splitlines() if line.lstrip().startswith("::")]
+    assert "##[" not in shown
+    assert all(line.isprintable() for line in shown.split("\n"))
+
+
+def test_importing_the_reports_imports_neither_jinja2_nor_rich() -> None:
+    code = (
+        "import sys; from evaluator.reports import comment, page, summary, terminal; "
+        "print(sorted({'jinja2', 'rich', 'markupsafe', 'litellm'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+
+    assert done.stdout == "[]\n"

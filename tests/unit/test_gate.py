@@ -1,0 +1,358 @@
+"""The verdict. Every way in which something missing could have ended in a pass is a test here."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluator.baselines import Missing, Unreadable
+from evaluator.comparison import pair
+from evaluator.config.types import GateConfig, Rule
+from evaluator.gate import EXIT_CODES, Evidence, decide
+from evaluator.results import CanaryResult, CanaryResults, Reason
+from tests.unit.builders import GOOD_CANARIES, failed_call, found, not_run, outcomes, scored, task_result
+
+BROKEN_CANARIES = CanaryResults(
+    version="1",
+    cases=[
+        CanaryResult(id="json_call/number-as-string", expected="fail wrong_type", got="pass", ok=False),
+        CanaryResult(id="c", expected="pass", got="pass", ok=True),
+    ],
+)
+
+
+def verdict(now, before=None, *rules, gate=None, **evidence):
+    """The decision on one task against a baseline task (None: no baseline was asked for)."""
+    tasks = [] if now is None else [now]
+    state = found(before) if before is not None else evidence.pop("baseline", None)
+    gate = gate or GateConfig(rules=list(rules) if rules else None)
+    return decide(
+        gate,
+        Evidence(
+            canaries=evidence.pop("canaries", GOOD_CANARIES),
+            tasks=tasks,
+            baseline=state,
+            pairings={task.name: pair(before, task) for task in tasks} if before is not None else {},
+            **evidence,
+        ),
+    )
+
+
+def texts(reasons):
+    return " | ".join(reason.text for reason in reasons)
+
+
+PASS_RATE = Rule(metric="pass_rate", task="t", max_drop=0.05)
+
+
+def test_an_unchanged_run_passes():
+    decision = verdict(task_result(outcomes(15, 5)), task_result(outcomes(15, 5)), PASS_RATE)
+    assert (decision.verdict, decision.reasons, decision.warnings) == ("pass", [], [])
+
+
+def test_a_significant_drop_is_a_regression_that_names_figures_and_p():
+    decision = verdict(task_result(outcomes(5, 15)), task_result(outcomes(15, 5)), PASS_RATE)
+    assert decision.verdict == "regression"
+    assert texts(decision.reasons) == (
+        "t pass_rate, max_drop 0.05: 0.75 → 0.25 (10 cases worse, 0 better, p = 0.00098)."
+    )
+
+
+def test_a_drop_within_noise_only_warns_and_says_that_it_is_underpowered():
+    decision = verdict(task_result(outcomes(13, 7)), task_result(outcomes(15, 5)), PASS_RATE)
+    assert decision.verdict == "pass"
+    assert "possible drop" in texts(decision.warnings)
+    assert "Underpowered: fewer than 6 cases changed" in texts(decision.warnings)
+
+
+def test_on_noise_fail_turns_a_possible_drop_into_a_regression():
+    rule = Rule(metric="pass_rate", task="t", max_drop=0.05, on_noise="fail")
+    assert verdict(task_result(outcomes(13, 7)), task_result(outcomes(15, 5)), rule).verdict == "regression"
+
+
+def test_a_drop_up_to_the_limit_is_allowed_whatever_its_evidence():
+    rule = Rule(metric="pass_rate", task="t", max_drop=0.5)
+    assert verdict(task_result(outcomes(10, 10)), task_result(outcomes(20, 0)), rule).verdict == "pass"
+
+
+def test_without_rules_no_drop_of_the_pass_rate_is_allowed():
+    assert verdict(task_result(outcomes(5, 15)), task_result(outcomes(15, 5))).verdict == "regression"
+
+
+def test_recordings_need_no_statistics_one_case_worse_is_a_regression():
+    before = task_result(outcomes(15, 5), deterministic=True)
+    now = task_result(outcomes(14, 6), deterministic=True)
+    assert verdict(now, before, Rule(metric="pass_rate", task="t", max_drop=0.0)).verdict == "regression"
+
+
+def test_a_rise_of_a_failure_mode_is_a_regression():
+    before = task_result({f"c{i}": [scored(False, mode="wrong_value")] for i in range(8)})
+    now = task_result({f"c{i}": [scored(False, mode="wrong_tool")] for i in range(8)})
+    rule = Rule(metric="failure_modes.wrong_tool", task="t", max_rise=0.0)
+    assert verdict(now, before, rule).verdict == "regression"
+    assert verdict(before, now, rule).verdict == "pass"
+
+
+def test_a_fall_of_the_argument_score_alone_is_a_regression():
+    rule = Rule(metric="argument_score", task="t", max_drop=0.02)
+    before = task_result({f"c{i}": [scored(False, argument_score=0.75)] for i in range(8)})
+    now = task_result({f"c{i}": [scored(False, argument_score=0.5)] for i in range(8)})
+    assert verdict(now, before, rule).verdict == "regression"
+
+
+# Coverage
+
+
+def test_one_case_scored_and_nineteen_crashed_is_inconclusive_not_a_rate_of_one():
+    attempts = {f"c{i:02}": [scored(True) if i == 0 else failed_call()] for i in range(20)}
+    decision = verdict(task_result(attempts), None)
+    assert decision.verdict == "inconclusive"
+    assert "t: 1 of 20 planned attempts were scored, 95% are needed." in texts(decision.reasons)
+
+
+def test_attempts_that_were_never_made_count_against_coverage():
+    attempts = {"a": [scored(True)], "b": [not_run()], "c": []}
+    assert verdict(task_result(attempts), None).verdict == "inconclusive"
+
+
+def test_cases_that_the_change_removed_count_as_planned_and_missing():
+    now = task_result(outcomes(15, 0))
+    before = task_result(outcomes(20, 0))
+    decision = verdict(now, before)
+    assert decision.verdict == "inconclusive"
+    assert "15 of 20 planned attempts were scored" in texts(decision.reasons)
+    assert "5 of the missing ones are cases of the baseline that the change removed" in texts(decision.reasons)
+
+
+def test_removing_the_failing_cases_cannot_make_a_change_pass():
+    before = task_result(outcomes(15, 5))
+    now = task_result({case_id: attempts for case_id, attempts in outcomes(5, 15).items() if attempts[0].passed})
+    assert verdict(now, before, PASS_RATE).verdict == "inconclusive"
+
+
+def test_cases_whose_expectation_changed_are_not_paired_and_make_it_inconclusive():
+    before, ids = task_result(outcomes(20, 0)), [f"c{i:03}" for i in range(10)]
+    now = task_result(outcomes(20, 0), changed=ids)
+    decision = verdict(now, before, PASS_RATE)
+    assert decision.verdict == "inconclusive"
+    assert "50% of the baseline's cases can be compared" in texts(decision.reasons)
+
+
+def test_a_task_that_the_change_removed_is_missing():
+    lost = task_result(outcomes(3, 0), name="gone")
+    now = task_result(outcomes(10, 0))
+    decision = verdict(now, task_result(outcomes(10, 0)), lost_tasks=[lost])
+    assert decision.verdict == "inconclusive"
+    assert "gone: all 3 cases of the baseline are missing" in texts(decision.reasons)
+
+
+def test_a_task_that_is_new_warns_instead_of_blocking_for_ever():
+    new = task_result(outcomes(10, 0), name="new")
+    decision = decide(
+        GateConfig(),
+        Evidence(
+            canaries=GOOD_CANARIES,
+            tasks=[new],
+            baseline=found(task_result(outcomes(1, 0), name="old")),
+            pairings={"new": pair(None, new)},
+        ),
+    )
+    assert decision.verdict == "pass"
+    assert "the baseline does not know this task yet" in texts(decision.warnings)
+
+
+def test_a_run_of_no_task_and_a_task_of_no_case_are_inconclusive():
+    assert verdict(None).verdict == "inconclusive"
+    assert verdict(task_result({})).verdict == "inconclusive"
+
+
+def test_a_critical_case_without_a_score_is_inconclusive_however_good_coverage_is():
+    attempts = outcomes(99, 0) | {"vital": [failed_call()]}
+    decision = verdict(task_result(attempts, critical=["vital"]), None, Rule(metric="pass_rate", task="t", min=0.1))
+    assert decision.verdict == "inconclusive"
+    assert "the critical case vital was not scored" in texts(decision.reasons)
+
+
+def test_a_critical_case_that_now_fails_is_a_regression_by_itself():
+    before = task_result(outcomes(100, 0), critical=["c099"])
+    now = task_result(outcomes(99, 1), critical=["c099"])
+    assert verdict(now, before, PASS_RATE).verdict == "regression"
+
+
+def test_a_change_cannot_take_the_critical_mark_away():
+    before, now = task_result(outcomes(100, 0), critical=["c099"]), task_result(outcomes(99, 1))
+    assert verdict(now, before, PASS_RATE).verdict == "regression"
+
+
+def test_a_change_cannot_move_a_failing_case_out_of_its_slice():
+    easy = {f"c{i:03}": ["easy"] for i in range(20)}
+    moved = {f"c{i:03}": ["easy"] for i in range(10)}
+    rule = Rule(metric="pass_rate", task="t", slice="easy", max_drop=0.0)
+    floor = Rule(metric="pass_rate", task="t", slice="easy", min=0.9, on_noise="fail")
+    before, now = task_result(outcomes(20, 0), slices=easy), task_result(outcomes(10, 10), slices=moved)
+    assert verdict(now, before, rule).verdict == "regression"
+    assert verdict(now, before, floor).verdict == "regression"
+
+
+# Baseline
+
+
+@pytest.mark.parametrize("allow_missing", [False, True])
+def test_an_unreadable_baseline_is_never_none_yet(allow_missing):
+    state = Unreadable(".trap/baseline.json", "HTTP 403")
+    decision = verdict(task_result(outcomes(20, 0)), baseline=state, allow_missing=allow_missing)
+    assert decision.verdict == "inconclusive"
+    assert "The baseline .trap/baseline.json cannot be read: HTTP 403." in texts(decision.reasons)
+
+
+def test_an_unreadable_baseline_is_inconclusive_even_where_only_floors_are_asked():
+    floor = Rule(metric="pass_rate", task="t", min=0.1)
+    state = Unreadable("b", "broken")
+    assert verdict(task_result(outcomes(20, 0)), None, floor, baseline=state).verdict == "inconclusive"
+
+
+def test_a_missing_baseline_is_inconclusive_unless_it_is_allowed():
+    now, state = task_result(outcomes(20, 0)), Missing(".trap/baseline.json")
+    assert verdict(now, baseline=state).verdict == "inconclusive"
+    assert verdict(now, baseline=state, allow_missing=True).verdict == "pass"
+
+
+def test_floors_alone_need_no_baseline():
+    floor = Rule(metric="pass_rate", task="t", min=0.5)
+    assert verdict(task_result(outcomes(20, 0)), None, floor, baseline=Missing("b")).verdict == "pass"
+
+
+# Floors
+
+
+def test_a_floor_fails_when_the_whole_interval_lies_below_it():
+    decision = verdict(task_result(outcomes(5, 45)), None, Rule(metric="pass_rate", task="t", min=0.8))
+    assert decision.verdict == "regression"
+    assert decision.reasons[0].kind == "floor"
+
+
+def test_a_floor_within_the_interval_warns():
+    decision = verdict(task_result(outcomes(15, 5)), None, Rule(metric="pass_rate", task="t", min=0.8))
+    assert decision.verdict == "pass"
+    assert "beyond the limit but within the noise of 20 cases" in texts(decision.warnings)
+
+
+def test_on_noise_fail_lets_the_point_value_decide_a_floor():
+    rule = Rule(metric="pass_rate", task="t", min=0.8, on_noise="fail")
+    assert verdict(task_result(outcomes(15, 5)), None, rule).verdict == "regression"
+    assert verdict(task_result(outcomes(16, 4)), None, rule).verdict == "pass"
+
+
+def test_a_floor_on_recordings_is_exact():
+    rule = Rule(metric="pass_rate", task="t", min=0.8)
+    assert verdict(task_result(outcomes(15, 5), deterministic=True), None, rule).verdict == "regression"
+    assert verdict(task_result(outcomes(16, 4), deterministic=True), None, rule).warnings == []
+
+
+def test_a_ceiling_on_cost_counts_the_whole_run():
+    rule = Rule(metric="cost_usd", max=0.01)
+    assert verdict(task_result(outcomes(9, 0)), None, rule).verdict == "pass"
+    assert verdict(task_result(outcomes(11, 0)), None, rule).verdict == "regression"
+
+
+def test_a_cost_rule_on_an_unknown_cost_is_inconclusive():
+    attempts = {"a": [scored(True, cost=None)], "b": [scored(True)]}
+    decision = verdict(task_result(attempts), None, Rule(metric="cost_usd", max=100.0))
+    assert decision.verdict == "inconclusive"
+
+
+# Missing values
+
+
+def test_a_rule_on_a_metric_without_a_value_is_inconclusive():
+    rule = Rule(metric="argument_score", task="t", min=0.1)
+    assert verdict(task_result(outcomes(20, 0)), None, rule).verdict == "inconclusive"
+
+
+def test_a_rule_on_a_slice_without_cases_is_inconclusive():
+    rule = Rule(metric="pass_rate", task="t", slice="nowhere", min=0.1)
+    assert verdict(task_result(outcomes(20, 0)), None, rule).verdict == "inconclusive"
+
+
+def test_a_rule_on_a_task_that_is_not_in_the_run_is_inconclusive():
+    rule = Rule(metric="pass_rate", task="other", min=0.1)
+    assert verdict(task_result(outcomes(20, 0)), None, rule).verdict == "inconclusive"
+
+
+def test_a_rule_on_a_task_that_was_left_out_by_hand_warns():
+    rule = Rule(metric="pass_rate", task="other", min=0.1)
+    decision = verdict(task_result(outcomes(20, 0)), None, rule, unselected=["other"])
+    assert decision.verdict == "pass"
+    assert "not judged, the task was left out of this run" in texts(decision.warnings)
+
+
+def test_a_metric_that_lost_its_value_in_many_cases_is_inconclusive():
+    before = task_result({f"c{i}": [scored(True, argument_score=1.0)] for i in range(20)})
+    now = task_result({f"c{i}": [scored(True, argument_score=1.0)] if i < 10 else [scored(True)] for i in range(20)})
+    rule = Rule(metric="argument_score", task="t", max_drop=0.02)
+    assert verdict(now, before, rule).verdict == "inconclusive"
+
+
+# Drift and precedence
+
+
+def test_a_broken_canary_is_drift_and_names_it():
+    decision = verdict(task_result(outcomes(20, 0)), None, canaries=BROKEN_CANARIES)
+    assert decision.verdict == "drift"
+    assert texts(decision.reasons) == "Canary json_call/number-as-string: expected fail wrong_type, got pass."
+
+
+def test_no_canary_at_all_is_drift():
+    nothing = CanaryResults(version="1", cases=[])
+    assert verdict(task_result(outcomes(20, 0)), None, canaries=nothing).verdict == "drift"
+
+
+def test_precedence_is_validator_drift_then_inconclusive_then_regression_then_provider_drift():
+    now, before = task_result(outcomes(5, 15)), task_result(outcomes(20, 0))
+    moved = [Reason(kind="model", text="another model answered")]
+    short = task_result(outcomes(5, 12) | {f"c{i:03}": [failed_call()] for i in range(17, 20)})
+    assert verdict(short, before, PASS_RATE, canaries=BROKEN_CANARIES, movers=moved).verdict == "drift"
+    assert verdict(short, before, PASS_RATE, movers=moved).verdict == "inconclusive"
+    assert verdict(now, before, PASS_RATE, movers=moved).verdict == "regression"
+    assert verdict(before, before, PASS_RATE, movers=moved).verdict == "drift"
+    assert verdict(before, before, PASS_RATE).verdict == "pass"
+
+
+def test_what_a_higher_verdict_hides_is_still_said():
+    short = task_result(outcomes(5, 12) | {f"c{i:03}": [failed_call()] for i in range(17, 20)})
+    decision = verdict(short, task_result(outcomes(20, 0)), PASS_RATE)
+    assert "12 cases worse" in texts(decision.warnings)
+
+
+def test_every_verdict_has_its_exit_code():
+    assert EXIT_CODES == {"pass": 0, "regression": 1, "inconclusive": 3, "drift": 4}
+
+
+statuses = st.sampled_from(["pass", "fail", "error", "none"])
+
+
+def _attempts(status):
+    return {"pass": [scored(True)], "fail": [scored(False)], "error": [failed_call()], "none": []}[status]
+
+
+@given(st.lists(st.tuples(statuses, statuses), min_size=1, max_size=30), st.integers(0, 29))
+def test_making_one_case_worse_never_turns_another_verdict_into_a_pass(cases, which):
+    which %= len(cases)
+    worse = {"pass": "fail", "fail": "error", "error": "none", "none": "none"}
+    before = task_result({f"c{i}": _attempts(old) for i, (old, _) in enumerate(cases)})
+    now = {f"c{i}": _attempts(new) for i, (_, new) in enumerate(cases)}
+    poorer = now | {f"c{which}": _attempts(worse[cases[which][1]])}
+    rules = GateConfig(rules=[Rule(metric="pass_rate", task="t", max_drop=0.0, on_noise="fail")], coverage=1.0)
+    first = verdict(task_result(now), before, gate=rules)
+    second = verdict(task_result(poorer), before, gate=rules)
+    assert not (first.verdict != "pass" and second.verdict == "pass")
+    removed = {case_id: attempts for case_id, attempts in now.items() if case_id != f"c{which}"}
+    assert not (first.verdict != "pass" and verdict(task_result(removed), before, gate=rules).verdict == "pass")
+
+
+@given(st.lists(statuses, min_size=1, max_size=12))
+def test_every_decision_survives_json(cases):
+    decision = verdict(task_result({f"c{i}": _attempts(status) for i, status in enumerate(cases)}), None)
+    assert msgspec.json.decode(msgspec.json.encode(decision), type=type(decision)) == decision
