@@ -1,7 +1,8 @@
-"""Rates of the scorer, one process: `python -m bench.scoring [--seconds N]`.
+"""Rates of the scorer and time of the canaries, one process: `python -m bench.scoring [--seconds N]`.
 
-What is timed is what a run does for each attempt, from the model's text to a Score with findings. Each line is the best
-of several rounds, so that other work on the machine shows less.
+What is timed is what a run does for each attempt, from the model's text to a Score with findings. Each figure is the
+best of several rounds, by two clocks: the wall's, and the process's own CPU time, which other work touches
+less. On an idle machine they agree.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import time
 from collections.abc import Callable
 
+from evaluator import canaries
 from evaluator.cases import Case, Request
 from evaluator.scoring import prepare
 from evaluator.transcript import Transcript
@@ -55,18 +57,22 @@ def answer(number: int, *, right: bool) -> Transcript:
     return Transcript(text=json.dumps(call), stop_reason="stop")
 
 
-def rate(score_all: Callable[[], None], count: int, seconds: float) -> float:
-    best = 0.0
+Rates = tuple[float, float]  # cases per second by the wall, and per second of CPU
+
+
+def rates(score_all: Callable[[], None], count: int, seconds: float) -> Rates:
+    wall_best, cpu_best = 0.0, 0.0
     for _ in range(ROUNDS):
-        done, start = 0, time.perf_counter()
-        while (elapsed := time.perf_counter() - start) < seconds / ROUNDS:
+        done, wall, cpu = 0, time.perf_counter(), time.process_time()
+        while time.perf_counter() - wall < seconds / ROUNDS:
             score_all()
             done += count
-        best = max(best, done / elapsed)
-    return best
+        wall_best = max(wall_best, done / (time.perf_counter() - wall))
+        cpu_best = max(cpu_best, done / (time.process_time() - cpu))
+    return wall_best, cpu_best
 
 
-def measure(*, right: bool, with_schema: bool, seconds: float) -> float:
+def measure(*, right: bool, with_schema: bool, seconds: float) -> Rates:
     scorers = [prepare("trapstreet", case(number, with_schema=with_schema)) for number in range(CASES)]
     pairs = [(score, answer(number, right=right)) for number, score in enumerate(scorers)]
     assert all(score(transcript).passed == right for score, transcript in pairs)  # noqa: S101
@@ -75,7 +81,7 @@ def measure(*, right: bool, with_schema: bool, seconds: float) -> float:
         for score, transcript in pairs:
             score(transcript)
 
-    return rate(score_all, len(pairs), seconds)
+    return rates(score_all, len(pairs), seconds)
 
 
 def main() -> None:
@@ -83,11 +89,23 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0, help="time for each line [2]")
     seconds = parser.parse_args().seconds
     print(f"json_call from text to Score, {CASES} cases in turn, best of {ROUNDS} rounds")
+    print(f"{'cases per second':55} {'wall':>10} {'CPU':>10}")
     for with_schema in (False, True):
         for right in (True, False):
-            found = measure(right=right, with_schema=with_schema, seconds=seconds)
+            wall, cpu = measure(right=right, with_schema=with_schema, seconds=seconds)
             kind = "correct answers" if right else "wrong answers, two findings each"
-            print(f"{kind + (', with schema_valid' if with_schema else ''):55} {found:>10,.0f} cases/s")
+            print(f"{kind + (', with schema_valid' if with_schema else ''):55} {wall:>10,.0f} {cpu:>10,.0f}")
+    print(f"{'builtin canaries, whole set, one run':55} {canary_seconds() * 1000:>10,.0f} ms")
+
+
+def canary_seconds() -> float:
+    builtin = canaries.load(canaries.builtin_directory())
+    best = float("inf")
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        canaries.run(builtin)
+        best = min(best, time.perf_counter() - start)
+    return best
 
 
 if __name__ == "__main__":

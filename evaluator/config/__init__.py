@@ -14,6 +14,7 @@ from evaluator.yaml_text import read
 __all__ = ["Config", "load", "parse"]
 
 CODE = "config-invalid"
+MAX_VALUES = 5000
 
 
 def load(path: Path, shown: str | None = None) -> Config:
@@ -41,6 +42,9 @@ def parse(text: str, shown: str) -> Config:
     document = load_yaml(text, shown)
     if document.value is None:
         raise UserError(CODE, Problem(shown, 1, 1, "the file is empty", "`trapgate init` writes an example."))
+    if document.root.size > MAX_VALUES:
+        message = f"holds {document.root.size} values; more than {MAX_VALUES} are not checked"
+        raise UserError(CODE, Problem(shown, 0, 0, message))
     problems = [*shape.problems(document), *checks.problems(document)]
     if problems:
         raise UserError(CODE, *bounded(problems, shown))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from evaluator.yaml_scalars import quoted
 from evaluator.yaml_text import Document, Path_
 
 SCHEMA_FILE = Path(__file__).with_name("trap.schema.json")
-MAX_ERRORS = 100
 
 _KINDS = {
     "string": "text",
@@ -58,7 +56,7 @@ def _validator() -> Any:
 
 def problems(document: Document) -> Iterator[Problem]:
     """Each way in which the document differs from the schema, in no order."""
-    for error in islice(_validator().iter_errors(document.value), MAX_ERRORS):
+    for error in _validator().iter_errors(document.value):
         translate = _TRANSLATIONS.get(error.validator)
         if translate is None:
             yield document.problem(tuple(error.absolute_path), error.message)
@@ -69,7 +67,7 @@ def problems(document: Document) -> Iterator[Problem]:
 def _unknown_keys(document: Document, path: Path_, error: Any) -> Iterator[Problem]:
     known = error.schema.get("properties", {})
     where = f" in {place(path)}" if path else ""
-    for key in islice((key for key in error.instance if key not in known), MAX_ERRORS):
+    for key in (key for key in error.instance if key not in known):
         if path[:1] == ("params",) and key in REDIRECTING:
             yield refused_parameter(document, (*path, key))
             continue

@@ -126,8 +126,9 @@ def _schema_faults(document: Document, path: Path_, schema: Any) -> Iterator[Pro
     if not isinstance(schema, dict):
         yield _problem(document, path, f"wanted a JSON Schema, got {described(schema)}")
         return
-    if schema.get("type", "object") != "object" and schema["type"] not in _GORILLA:
-        message = f"the arguments of a tool are an object, not {described(schema['type'])}"
+    kind = schema.get("type", "object")
+    if isinstance(kind, str) and kind != "object" and kind not in _GORILLA:
+        message = f"the arguments of a tool are an object, not {described(kind)}"
         yield _problem(document, (*path, "type"), message)
         return
     found = False

@@ -5,12 +5,16 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from evaluator.errors import Problem
 from evaluator.yaml_scalars import quoted
 
 MAX_SHOWN = 50
+
+_LONGEST_LIST = 400
+_MOST_COMPARED = 50  # of names that somebody else made up there may be thousands
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -44,13 +48,13 @@ def described(value: Any) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean "repeats"?`, or nothing where no known word is near."""
-    near = difflib.get_close_matches(word[:60], list(known), n=1, cutoff=0.6)
+    near = difflib.get_close_matches(word[:60], list(islice(known, _MOST_COMPARED)), n=1, cutoff=0.6)
     return f'; did you mean "{near[0]}"?' if near else ""
 
 
 def listed(words: Iterable[str]) -> str:
-    """`a, b, c`, sorted."""
-    return ", ".join(sorted(words))
+    """`a, b, c`, sorted; of very many the first."""
+    return quoted(", ".join(sorted(words)), _LONGEST_LIST)[1:-1].replace('\\"', '"')
 
 
 def bounded(problems: Iterable[Problem], file: str) -> list[Problem]:

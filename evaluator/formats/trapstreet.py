@@ -51,7 +51,7 @@ def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
         reader = _CaseReader(folder, traptask, inputs, options)
         cases = [case for item in wanted if (case := reader.case(item)) is not None]
     if folder.problems:
-        raise UserError(MALFORMED, *folder.problems)
+        raise UserError(MALFORMED, *dict.fromkeys(folder.problems))
     if not cases:
         raise _nothing_left(config, len(declared or []), len(chosen))
     unscored = [case.id for case in cases if case.expected is None]
@@ -132,9 +132,9 @@ class _CaseReader:
     def case(self, declared: DeclaredCase) -> Case | None:
         """The case, None where its prompt cannot be had."""
         request = self._request(declared)
+        answer = self._answer(declared) if self._traptask.scored else None
         if request is None:
             return None
-        answer = self._answer(declared) if self._traptask.scored else None
         expected = None if answer is None else {key: answer[key] for key in ("matchers",) if key in answer}
         gold = answer.get("answer") if answer else None
         return Case(
@@ -155,9 +155,10 @@ class _CaseReader:
             return None
         if not self._folder.inside(path) or not path.is_dir():
             return None
+        known = len(self._folder.problems)
         files = [entry for entry in self._folder.names(path) if not entry.is_dir()]
         texts = [self._folder.read(entry) for entry in files]
-        if not files:
+        if not files and len(self._folder.problems) == known:
             self._folder.report(path, "holds no file", "One text file is the prompt.")
         if not files or None in texts:
             return None

@@ -131,7 +131,8 @@ class _Reader:
 
     def _notes(self) -> list[str]:
         unknown = [key for key in self._value if key not in _KNOWN]
-        for item in self._value.get("cases") or []:
+        cases = self._value.get("cases")
+        for item in cases if isinstance(cases, list) else []:
             if isinstance(item, dict):
                 unknown += [f"cases.{key}" for key in item if key not in _KNOWN_OF_CASE]
         notes = [f"{FILE}: unknown key {key} has no effect" for key in dict.fromkeys(unknown)]

@@ -58,20 +58,22 @@ def _act(settings: Environment, environ: Mapping[str, str], log: Log, redactor: 
     cache = settings.runner_temp / "trapgate-cache"
     cache.mkdir(exist_ok=True)
     try:
-        result = evaluate(
-            loaded,
-            folder=path.parent,
-            output=output,
-            cache=cache,
-            baseline=_baseline(settings, rules, loaded, path),
-            gate=rules.gate,
-            allow_missing=rules.allow_missing,
-            notes=rules.notes + ([Reason(kind="note", text=activity.note)] if activity.note else []),
-            model=inputs.model,
-            tasks=list(inputs.tasks) if inputs.tasks else None,
-            progress=progress(log.stream),
-            environ=environment.without_runner_secrets(environ),
-        )
+        # Libraries on the way may print what a server said.
+        with log.group("Evaluation"), log.commands_off():
+            result = evaluate(
+                loaded,
+                folder=path.parent,
+                output=output,
+                cache=cache,
+                baseline=_baseline(settings, rules, loaded, path),
+                gate=rules.gate,
+                allow_missing=rules.allow_missing,
+                notes=rules.notes + ([Reason(kind="note", text=activity.note)] if activity.note else []),
+                model=inputs.model,
+                tasks=list(inputs.tasks) if inputs.tasks else None,
+                progress=progress(log.stream),
+                environ=environment.without_runner_secrets(environ),
+            )
         publish.reports(output, result, redactor)
     finally:
         files.give_to_owner(settings.workspace, output, cache)

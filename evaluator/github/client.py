@@ -58,8 +58,8 @@ class Failure:
 class Client:
     """A session with one API server. The token goes to that server only and into no message.
 
-    `patience`: seconds that all waiting for one request may take in sum; `timeout`: seconds to connect, and between
-    two bytes; `deadline`: seconds for one whole try.
+    `patience`: seconds that one request may take in sum, with all waiting and failed tries; `timeout`: seconds to
+    connect, and between two bytes; `deadline`: seconds for the body of one try.
     """
 
     def __init__(
@@ -123,10 +123,12 @@ class Client:
     ) -> Answer | Failure:
         waited, tries = 0.0, 0
         while True:
+            began = time.monotonic()
             outcome = self._once(method, url, accept, params, body)
             wait = self._wait(outcome, tries)
             if wait is None:
                 return _verdict(outcome, permission)
+            waited += time.monotonic() - began
             if waited + wait > self._patience:
                 return _given_up(outcome, permission, wait, waited)
             self._sleep(wait)

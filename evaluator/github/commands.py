@@ -50,14 +50,20 @@ class Log:
         """Prints text of our own or from outside; it cannot be a command."""
         self._print(inert(text))
 
-    def outside(self, text: str) -> None:
-        """Prints text that a model, a task or a server wrote, with commands switched off around it."""
+    @contextmanager
+    def commands_off(self) -> Iterator[None]:
+        """Whatever anybody prints inside, on either stream, is no command to the runner."""
         token = secrets.token_hex(16)
         self._print(f"::stop-commands::{token}")
         try:
-            self._print(inert(text))
+            yield
         finally:
             self._print(f"::{token}::")
+
+    def outside(self, text: str) -> None:
+        """Prints text that a model, a task or a server wrote."""
+        with self.commands_off():
+            self._print(inert(text))
 
     @contextmanager
     def group(self, title: str) -> Iterator[None]:

@@ -16,7 +16,7 @@ from evaluator.github.environment import Environment
 from evaluator.github.events import Activity
 from evaluator.redaction import Redactor
 from evaluator.reports import comment as comment_report
-from evaluator.reports import page
+from evaluator.reports import page, terminal
 from evaluator.reports import summary as summary_report
 from evaluator.results import Run
 
@@ -56,6 +56,7 @@ def result(
 ) -> None:
     """Publishes a run. Outputs and summary come first, so that a comment that fails takes nothing with it."""
     inputs = environment.inputs
+    log.outside(redactor.clean(terminal.render(run)))
     files.write_outputs(environment.output_file, outputs(run, code, f"{inputs.output}/results.json"))
     summary = environment.summary_file
     text = summary_report.render(run, max_bytes=files.summary_room(summary))

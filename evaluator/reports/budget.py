@@ -31,6 +31,7 @@ LEVELS = (
     Level(),
     Level(findings=3, value_bytes=120),
     Level(findings=1, value_bytes=60),
+    Level(findings=1, value_bytes=60, rows=250, names=250),
     Level(findings=1, value_bytes=60, rows=100, names=100),
     Level(findings=1, value_bytes=60, rows=25, names=25),
     Level(findings=1, value_bytes=60, rows=25, names=25, slices=False),

@@ -26,9 +26,9 @@ _INVISIBLE = re.compile(
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 # What neither Markdown nor GitHub gives a meaning to: letters and digits with plain punctuation, and the ends of an
-# interval like [0.18, 0.57].
+# interval like [0.18, 0.57], a "<" alone (as in p < 0.001).
 _PLAIN_WORD = re.compile(
-    r"(?:[^\W_]|[-,.;:!?'’\"“”‘()%/=→…–—+−×±≥≤·])+|\[[-+−]?\d+(?:\.\d+)?,?|[-+−]?\d+(?:\.\d+)?\][.,;)]*"
+    r"(?:[^\W_]|[-,.;:!?'’\"“”‘()%/=→…–—+−×±≥≤·])+|\[[-+−]?\d+(?:\.\d+)?,?|[-+−]?\d+(?:\.\d+)?\][.,;)]*|<"
 )
 # Commit ids; GH-12 and a repository's own KEY-12 links; bare links; emoji shortcodes.
 _LINKED = re.compile(r"[0-9a-f]{7}|[a-z]-\d|www\.|//|:[^:]+:", re.IGNORECASE)

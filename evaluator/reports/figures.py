@@ -129,7 +129,7 @@ def _evidence_cell(rule: RuleResult) -> str:
     named = _LIMITS.search(rule.rule)
     limits = named.group().removeprefix(", ") if named is not None else ""
     tested = _tested(rule.evidence) if rule.evidence is not None else ""
-    wording = "" if tested or rule.outcome != "inconclusive" else "no value"
+    wording = "" if tested or rule.outcome != "inconclusive" else "not decided"
     return "; ".join(part for part in (tested or wording, limits) if part) or numbers.NOTHING
 
 

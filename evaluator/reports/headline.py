@@ -32,13 +32,17 @@ def reasons(run: Run) -> list[str]:
 def notes(run: Run) -> list[str]:
     """What a reader must know before the figures: whose rules, which baseline."""
     said = [reason.text for reason in (*run.reasons, *run.warnings) if reason.kind == "note"]
-    against = f"Compared with {run.comparison.baseline}." if run.comparison is not None else "Compared with nothing."
+    against = (
+        f"Compared with {run.comparison.baseline}." if run.comparison is not None else "Not compared with any baseline."
+    )
     return [*said, against]
 
 
 def advice(run: Run) -> list[str]:
     """What to do next, once for each kind of cause."""
     kinds = dict.fromkeys(reason.kind for reason in run.reasons)
+    if "baseline" in kinds:  # without one, no rule on a change can be decided: nothing else to mend
+        kinds.pop("rule", None)
     return list(dict.fromkeys(ADVICE[run.verdict, kind] for kind in kinds if (run.verdict, kind) in ADVICE))
 
 

@@ -64,7 +64,7 @@ ADVICE: dict[tuple[VerdictWord, str], str] = {
     ("drift", "model"): f"Name a dated version of the model in `trap.yaml`. {_NEW_BASELINE}",
     ("inconclusive", "coverage"): "See below what was not scored or not compared and why, mend that, and run again.",
     ("inconclusive", "baseline"): "Run on the default branch and store its result with `trapgate baseline accept`.",
-    ("inconclusive", "rule"): "The rule needs a value that this run does not have: see the row marked ❓.",
+    ("inconclusive", "rule"): "The rule needs a value that this run does not have: see the rows that are not decided.",
     ("inconclusive", "task"): "Mend the task: see its faults below.",
 }
 

@@ -30,14 +30,14 @@ def bounded(transcript: Transcript, most: int = MOST_CHARACTERS) -> Transcript:
         size = len(call.tool) + len(call.arguments)
         kept = room - _CALL_OVERHEAD - len(call.tool)
         if kept < 0:
-            cut += size
-            room = 0
+            cut += max(1, size)
+            room = -1  # the calls that follow are left out as well, however short: what is kept is a beginning
         else:
             cut += max(0, len(call.arguments) - kept)
             calls.append(
                 call if len(call.arguments) <= kept else msgspec.structs.replace(call, arguments=call.arguments[:kept])
             )
-            room = max(0, room - _CALL_OVERHEAD - size)
+            room -= _CALL_OVERHEAD + size
     if cut == transcript.cut:
         return transcript
     return msgspec.structs.replace(transcript, text=text, calls=calls, cut=cut)

@@ -5,6 +5,7 @@ The import takes seconds and reads a price list; `LITELLM_LOCAL_MODEL_COST_MAP` 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
@@ -23,9 +24,14 @@ _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 
 def warm_up() -> threading.Thread:
     """Imports litellm in the background, so that it overlaps with fetching sources. `load` waits for it."""
-    thread = threading.Thread(target=load, name="import litellm", daemon=True)
+    thread = threading.Thread(target=_try_to_load, name="import litellm", daemon=True)
     thread.start()
     return thread
+
+
+def _try_to_load() -> None:
+    with contextlib.suppress(Exception):  # whoever needs it calls `load` and meets the same error
+        load()
 
 
 def load() -> Any:

@@ -6,8 +6,10 @@ started again takes the transcripts from here; infrastructure failures are kept 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import stat
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,6 +19,7 @@ from evaluator.errors import UserError, user_error
 from evaluator.transcript import Infrastructure, Transcript
 
 VERSION = 1
+_LONGEST_HEADER = 4096
 Key = tuple[str, str, int]
 
 
@@ -120,6 +123,9 @@ class Journal:
 def _locked(path: Path) -> BinaryIO:
     # A link in the place of the journal is not followed: the folder may come from somebody's repository.
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file")
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -135,7 +141,7 @@ def _locked(path: Path) -> BinaryIO:
 
 def _rows(file: BinaryIO, header: _Header) -> list[_Row] | None:
     """The rows of a journal with this header; None where it is another one. The file stands at its end afterwards."""
-    first = file.readline()
+    first = file.readline(_LONGEST_HEADER)
     if not first:
         return []
     if not first.endswith(b"\n") or _decoded_header(first) != header:

@@ -114,16 +114,22 @@ class _Schedule:
         return [self._outcomes.get(index) or Outcome(job, why, not_run=True) for index, job in enumerate(self._jobs)]
 
     async def work(self, stop: StopSignal, time_left: Callable[[], float | None], grace: float) -> None:
+        if stop.reason is not None:
+            self._stopped(stop.reason)
+            return
+        if time_left() == 0.0:
+            self._out_of_time()
+            return
         workers = asyncio.ensure_future(self._workers())
         stopping = asyncio.ensure_future(stop.wait())
         try:
             await asyncio.wait({workers, stopping}, timeout=time_left(), return_when=asyncio.FIRST_COMPLETED)
             if stop.reason is not None:
-                cut = self._end("cancelled", f"the run was stopped by {stop.reason}")
+                cut = self._stopped(stop.reason)
                 left = time_left()
                 await asyncio.wait({workers}, timeout=grace if left is None else min(grace, left))
             elif not workers.done():
-                cut = self._end("time_limit", f"the run's limit of {self._limits.timeout:g} s was reached")
+                cut = self._out_of_time()
             for index in self._in_flight:
                 why = Infrastructure(kind=cut.kind, message=f"cut off: {cut.message}")
                 self._outcomes[index] = Outcome(self._jobs[index], why)
@@ -177,6 +183,12 @@ class _Schedule:
             self._end("cost_limit", f"the limit of ${limit:.2f} can't be watched: the cost of an attempt is unknown")
         elif self._spent >= limit:
             self._end("cost_limit", f"the limit of ${limit:.2f} was reached at ${self._spent:.4f}")
+
+    def _stopped(self, reason: str) -> Infrastructure:
+        return self._end("cancelled", f"the run was stopped by {reason}")
+
+    def _out_of_time(self) -> Infrastructure:
+        return self._end("time_limit", f"the run's limit of {self._limits.timeout:g} s was reached")
 
     def _end(self, kind: str, message: str) -> Infrastructure:
         why = Infrastructure(kind=kind, message=message)

@@ -54,16 +54,14 @@ def compile_json_call(definition: dict[str, Any], version: str) -> Check:
     upstream_decides = version == "upstream"
 
     def check(transcript: Transcript, strict: FunctionCall | Unreadable) -> Outcome:
-        ours = _judge(gold, strict, gold.arguments, strictly_equal)
+        ours, wrong = _judge(gold, strict, strictly_equal)
         if ours.failure_mode is None:
-            return ours.outcome()
+            return ours
         # What the strict parser reads, a lenient one reads alike; and an argument that is right stays right.
         call = strict if isinstance(strict, FunctionCall) else read_call(transcript, parse_json_leniently)
-        doubtful = [argument for argument, _ in ours.faults] if call is strict else gold.arguments
-        theirs = _judge(gold, call, doubtful, equal_as_floats)
-        outcome = (theirs if upstream_decides else ours).outcome()
-        if theirs.failure_mode is not None:
-            return outcome
+        if not _upstream_accepts(gold, call, wrong if call is strict else gold.arguments):
+            return _judge(gold, call, equal_as_floats)[0] if upstream_decides else ours
+        outcome = Outcome(None, (), ours.gold, ours.gold) if upstream_decides else ours
         return outcome._replace(findings=[*outcome.findings, _DIFFERS])
 
     return check
@@ -84,11 +82,19 @@ def strictly_equal(got: Any, wanted: Any) -> bool:
     if type(got) is not kind:
         return False
     if kind is list:
-        return len(got) == len(wanted) and _each_equal(got, wanted, strictly_equal)
+        if len(got) != len(wanted):
+            return False
+        for one, other in zip(got, wanted, strict=True):  # noqa: SIM110 - a generator would double the stack's depth
+            if not strictly_equal(one, other):
+                return False
+        return True
     if kind is dict:
-        return got.keys() == wanted.keys() and _each_equal(
-            [got[key] for key in wanted], list(wanted.values()), strictly_equal
-        )
+        if got.keys() != wanted.keys():
+            return False
+        for key, other in wanted.items():  # noqa: SIM110 - as above
+            if not strictly_equal(got[key], other):
+                return False
+        return True
     return bool(got == wanted)
 
 
@@ -98,50 +104,44 @@ def equal_as_floats(got: Any, wanted: Any) -> bool:
     if got == wanted:
         return True
     if isinstance(got, list) and isinstance(wanted, list):
-        return len(got) == len(wanted) and _each_equal(got, wanted, equal_as_floats)
+        if len(got) != len(wanted):
+            return False
+        for one, other in zip(got, wanted, strict=True):  # noqa: SIM110 - as above
+            if not equal_as_floats(one, other):
+                return False
+        return True
     try:
         return float(got) == float(wanted)
     except (TypeError, ValueError, OverflowError):
         return False
 
 
-def _each_equal(got: list[Any], wanted: list[Any], equal: Equal) -> bool:
-    for one, other in zip(got, wanted, strict=True):  # noqa: SIM110 - a generator would double the stack's depth
-        if not equal(one, other):
-            return False
-    return True
-
-
-class _Judgement(NamedTuple):
-    """`failure_mode` None: accepted. `faults`: each wrong argument with its mode; `finding`: where there is no call of
-    the right name to look at."""
-
-    gold: GoldCall
-    failure_mode: str | None
-    faults: list[tuple[GoldArgument, str]]
-    arguments: dict[str, Any]
-    finding: Finding | None = None
-
-    def outcome(self) -> Outcome:
-        total = len(self.gold.arguments)
-        if self.finding is not None:
-            return Outcome(self.failure_mode, [self.finding], 0, total)
-        findings = [_argument_finding(argument, self.arguments, mode) for argument, mode in self.faults]
-        return Outcome(self.failure_mode, findings, total - len(findings), total)
-
-
-def _judge(gold: GoldCall, call: FunctionCall | Unreadable, doubtful: list[GoldArgument], equal: Equal) -> _Judgement:
-    """`doubtful`: the arguments to look at; the others are known to be right."""
+def _judge(gold: GoldCall, call: FunctionCall | Unreadable, equal: Equal) -> tuple[Outcome, list[GoldArgument]]:
+    """The outcome, and the arguments that are wrong."""
+    total = len(gold.arguments)
     if isinstance(call, Unreadable):
-        return _Judgement(gold, call.failure_mode, [], {}, call.finding)
+        return Outcome(call.failure_mode, [call.finding], 0, total), []
     name, arguments = call
     if name != gold.name:
         got = UNSET if name is None else bounded(name)
-        return _Judgement(gold, "wrong_tool", [], {}, Finding(path="$", keyword="name", wanted=gold.name, got=got))
-    faults = [
-        (argument, mode) for argument in doubtful if (mode := _argument_fault(argument, arguments, equal)) is not None
-    ]
-    return _Judgement(gold, _first({mode for _, mode in faults}) if faults else None, faults, arguments)
+        return Outcome("wrong_tool", [Finding(path="$", keyword="name", wanted=gold.name, got=got)], 0, total), []
+    wrong: list[GoldArgument] = []
+    modes: set[str] = set()
+    findings: list[Finding] = []
+    for argument in gold.arguments:
+        mode = _argument_fault(argument, arguments, equal)
+        if mode is not None:
+            wrong.append(argument)
+            modes.add(mode)
+            findings.append(_argument_finding(argument, arguments, mode))
+    return Outcome(_first(modes), findings, total - len(wrong), total), wrong
+
+
+def _upstream_accepts(gold: GoldCall, call: FunctionCall | Unreadable, doubtful: list[GoldArgument]) -> bool:
+    """`doubtful`: the arguments to look at; the others are known to be right."""
+    if isinstance(call, Unreadable) or call.name != gold.name:
+        return False
+    return all(_argument_fault(argument, call.arguments, equal_as_floats) is None for argument in doubtful)
 
 
 _MISSING = object()

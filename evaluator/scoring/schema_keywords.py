@@ -15,7 +15,7 @@ from jsonschema.validators import extend
 
 from evaluator.scoring.patterns import BoundedPattern, compile_pattern
 
-MAX_REFERENCES = 100_000  # followed in one check; a schema of thirty nested pairs of references would follow 2^30
+MAX_REFERENCES = 50_000  # followed in one check; a schema of thirty nested pairs of references would follow 2^30
 
 _pattern = lru_cache(maxsize=1024)(compile_pattern)
 

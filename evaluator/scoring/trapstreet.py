@@ -151,9 +151,10 @@ def _verdict(
     """The first failure mode that applies, None where there is none, and the findings, none of them twice."""
     findings: list[Finding] = []
     modes = {outcome.failure_mode for outcome in outcomes}
-    if transcript.stop_reason == "length":
+    cut_where = _cut(transcript)
+    if cut_where is not None:
         modes.add("truncated")
-        findings.append(Finding(path="$", keyword="truncated", message="the output ended at the token limit"))
+        findings.append(Finding(path="$", keyword="truncated", message=cut_where))
     for outcome in outcomes:
         findings += outcome.findings
     if schema_findings:
@@ -163,3 +164,12 @@ def _verdict(
         if mode in modes:
             return mode, findings
     return None, findings
+
+
+def _cut(transcript: Transcript) -> str | None:
+    """Why the answer is not all there, None where it is. What was left out may have been what fails it."""
+    if transcript.stop_reason == "length":
+        return "the output ended at the token limit"
+    if transcript.cut:
+        return f"the answer was longer than what is kept, by {transcript.cut} characters"
+    return None

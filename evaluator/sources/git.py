@@ -140,9 +140,10 @@ class Git:
     def _run(self, arguments: Sequence[str], stdin: bytes, protocol: str, limit: int) -> IO[bytes]:
         environment = git_environment(self.environ, self.remote, self.home)
         environment |= {"GIT_ALLOW_PROTOCOL": protocol, "GIT_DIR": str(self.repository)}
-        # Files instead of pipes: no deadlock, and one limit holds for packs and answers alike. With the signal ignored
-        # git says "File too large" instead of dying without a word.
-        command = ["/bin/sh", "-c", 'trap "" XFSZ; ulimit -f "$0" && exec "$@"', str(limit // _BLOCK + 1)]
+        # Files instead of pipes: no deadlock, and one limit holds for packs and answers alike. The signal is the end of
+        # a listing, which does not look at failed writes; fetching does, and would not say what its child died of.
+        trap = 'trap "" XFSZ; ' if protocol else ""
+        command = ["/bin/sh", "-c", f'{trap}ulimit -f "$0" && exec "$@"', str(limit // _BLOCK + 1)]
         command += [find_git(search_path(self.environ)), *arguments]
         with contextlib.ExitStack() as files:
             source = files.enter_context(tempfile.TemporaryFile(dir=self.home))
@@ -164,7 +165,7 @@ class Git:
         said = redacted(stderr, self.environ)
         if code is None:
             return GitError(Fault.TIMEOUT, f"nothing, and was stopped after {self.timeout:g} seconds. {said}".rstrip())
-        if "File too large" in stderr:
+        if code == -signal.SIGXFSZ or "File too large" in stderr:
             return GitError(Fault.TOO_LARGE, said)
         fault = next((fault for fault, signs in _SIGNS if re.search(signs, stderr)), Fault.OTHER)
         return GitError(fault, said or f"nothing, and ended with code {code}")

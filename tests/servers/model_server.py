@@ -102,13 +102,13 @@ Script = Reply | Sequence[Reply] | Callable[[Received], Reply]
 class ModelServer:
     """Answers by `script` on a free port of the loopback while the context lasts.
 
-    `requests` are all that arrived, `peak` is the largest number in flight at once.
+    `requests` are all that arrived, `in_flight` counts those not answered yet, `peak` is the most there were at once.
     """
 
     def __init__(self, script: Script, *, port: int = 0) -> None:
         self._script = script
         self._lock = threading.Lock()
-        self._in_flight = 0
+        self.in_flight = 0
         self._stopping = threading.Event()
         self.peak = 0
         self.requests: list[Received] = []
@@ -147,8 +147,8 @@ class ModelServer:
         with self._lock:
             request = Received(len(self.requests) + 1, time.monotonic(), method, path, headers, body)
             self.requests.append(request)
-            self._in_flight += 1
-            self.peak = max(self.peak, self._in_flight)
+            self.in_flight += 1
+            self.peak = max(self.peak, self.in_flight)
         if callable(self._script):
             return self._script(request)
         if isinstance(self._script, Reply):
@@ -158,7 +158,7 @@ class ModelServer:
     def left(self) -> None:
         """A request that `arrived` has been answered or dropped."""
         with self._lock:
-            self._in_flight -= 1
+            self.in_flight -= 1
 
     def pause(self, seconds: float) -> None:
         """Sleep, but not beyond the end of the context."""

@@ -99,7 +99,9 @@ def test_the_bar_shows_the_figures_on_stderr():
     leader, follower = pty.openpty()
     with os.fdopen(leader, "rb", buffering=0) as reader:
         environ = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "NO_COLOR": "1"}
-        done = subprocess.run([sys.executable, "-c", SHOW], stdout=subprocess.PIPE, stderr=follower, env=environ, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", SHOW], stdout=subprocess.PIPE, stderr=follower, env=environ, check=True
+        )
         os.close(follower)
         shown = b""
         try:

@@ -19,7 +19,16 @@ def test_the_value_of_a_secret_is_masked_and_the_rest_stays():
 
 
 def test_a_secret_is_known_by_the_end_of_its_name():
-    for name in ("A_KEY", "GITHUB_TOKEN", "INPUT_GITHUB-TOKEN", "X_SECRET", "DB_PASSWORD", "PGPASSWORD", "a_token", "TOKEN"):
+    for name in (
+        "A_KEY",
+        "GITHUB_TOKEN",
+        "INPUT_GITHUB-TOKEN",
+        "X_SECRET",
+        "DB_PASSWORD",
+        "PGPASSWORD",
+        "a_token",
+        "TOKEN",
+    ):
         assert clean(KEY, **{name: KEY}) == MASK, name
     for name in ("HOME", "MONKEY", "TOKENS", "SECRETARY"):
         assert clean(KEY, **{name: KEY}) == KEY, name

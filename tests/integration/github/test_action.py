@@ -231,14 +231,12 @@ def test_a_bug_is_an_internal_error_that_shows_no_secret_and_reads_as_no_verdict
     code, log = act(environ, Evaluation(RuntimeError(f"cannot call with {KEY}")))
     assert code == 70
     shown = [line for line in log.splitlines() if not line.startswith("::add-mask::")]
-    assert shown[0].startswith(
-        "::error title=trapgate%3A internal error::Internal error: RuntimeError at test_action.py"
-    )
+    title = "::error title=trapgate%3A internal error::"
+    assert shown[-1].startswith(f"{title}Internal error: RuntimeError at test_action.py:")
     for text in ("\n".join(shown), runner.summary.read_text(), runner.output.read_text()):
         assert KEY not in text
     assert "internal error" in runner.summary.read_text()
-    assert runner.outputs() | {"exit-code": "70"} == runner.outputs()
-    assert runner.outputs()["verdict"] == ""
+    assert (runner.outputs()["exit-code"], runner.outputs()["verdict"]) == ("70", "")
 
 
 def test_a_secret_in_an_error_is_redacted(runner: ActionsRunner) -> None:
@@ -247,6 +245,24 @@ def test_a_secret_in_an_error_is_redacted(runner: ActionsRunner) -> None:
     assert f"::add-mask::{KEY}" in log
     assert KEY not in log.replace(f"::add-mask::{KEY}", "")
     assert KEY not in runner.summary.read_text()
+
+
+def test_what_a_library_prints_during_the_evaluation_is_no_command_and_the_log_tells_the_verdict(
+    runner: ActionsRunner,
+) -> None:
+    log = io.StringIO()
+
+    def evaluate(config: Any, **asked: Any) -> Run:
+        print("::error::owned", file=log)
+        return a_run("regression")
+
+    assert run(runner.environ("push", {}), log, evaluate) == 1
+    lines = log.getvalue().splitlines()
+    at = lines.index("::error::owned")
+    token = lines[at - 1].removeprefix("::stop-commands::")
+    assert lines[at - 2 : at] == ["::group::Evaluation", f"::stop-commands::{token}"]
+    assert lines[at + 1 : at + 3] == [f"::{token}::", "::endgroup::"]
+    assert "regression" in "\n".join(lines[at + 3 :]).lower()
 
 
 def test_a_missing_setting_of_the_runner_is_a_configuration_error(runner: ActionsRunner) -> None:

@@ -74,7 +74,7 @@ def test_a_change_that_does_as_well_passes_and_modules_of_its_repository_are_not
     runner: ActionsRunner, server: GitHubServer
 ) -> None:
     poison = "raise SystemExit('imported from the workspace')\n"
-    runner.write({name: poison for name in ("evaluator/__init__.py", "yaml.py", "requests.py", "sitecustomize.py")})
+    runner.write(dict.fromkeys(("evaluator/__init__.py", "yaml.py", "requests.py", "sitecustomize.py"), poison))
     ended = on_pull_request(runner, agent.good, PYTHONPATH=str(runner.workspace), PYTHONSTARTUP="yaml.py")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert runner.outputs()["verdict"] == "pass"

@@ -106,7 +106,13 @@ def test_an_empty_answer_is_a_transcript(attempt):
 
 @pytest.mark.parametrize(
     ("word", "reason"),
-    [("length", "length"), ("max_tokens", "length"), ("content_filter", "content_filter"), ("eos", "stop"), ("odd", None)],
+    [
+        ("length", "length"),
+        ("max_tokens", "length"),
+        ("content_filter", "content_filter"),
+        ("eos", "stop"),
+        ("odd", None),
+    ],
 )
 def test_the_stop_reason_is_in_openais_words_or_unknown(attempt, word, reason):
     with ModelServer(Reply(text="x", finish_reason=word)) as server:
@@ -353,7 +359,9 @@ def test_deeply_nested_text_is_text(attempt):
         assert attempt(server).text == deep
 
 
-@pytest.mark.parametrize("arguments", ['{"a":' * 100_000, '{"a": ' + "9" * 10_000 + "}", "[1, 2]", "null", '{"a": NaN}'])
+@pytest.mark.parametrize(
+    "arguments", ['{"a":' * 100_000, '{"a": ' + "9" * 10_000 + "}", "[1, 2]", "null", '{"a": NaN}']
+)
 def test_arguments_that_nobody_could_parse_are_the_models_and_no_infrastructure_failure(attempt, arguments):
     with ModelServer(Reply(tool_calls=[("math_add", arguments)])) as server:
         assert [call.arguments for call in attempt(server, structured="tool").calls] == [arguments]

@@ -11,8 +11,12 @@ import pytest
 from evaluator.errors import UserError
 from evaluator.sources import content
 from evaluator.sources.content import digest_of, hash_files
+from evaluator.sources.environment import Remote
 from evaluator.sources.fetch import fetch
+from evaluator.sources.git import Git
+from evaluator.sources.listing import Blob
 from evaluator.sources.location import GitSource, LocalSource
+from evaluator.sources.objects import write_files
 from tests.integration.sources.conftest import Fetch, Refusal, contents
 from tests.integration.sources.repositories import Repository
 
@@ -213,12 +217,17 @@ def test_a_bomb_of_trees_within_trees_is_refused_soon(repository: Repository, re
     assert "more than 100,000 files" in str(error)
 
 
-def test_many_names_for_one_large_file_are_counted_in_full(repository: Repository, refusal: Refusal) -> None:
-    blob = repository.blob(bytes(11 << 20))
-    tree = repository.tree([("100644", f"{n:03}".encode(), blob) for n in range(100)])
-    error = refusal(repository.source(repository.commit_tree(tree)))
-    assert error.code == "source-too-large"
-    assert "more than 1,024 MiB" in str(error)
+def test_many_names_for_one_large_file_are_counted_in_full_before_any_is_written(
+    repository: Repository, tmp_path: Path
+) -> None:
+    large = repository.blob(bytes(11 << 20))
+    git = Git(Remote(repository.url), repository.path / ".git", tmp_path, {"PATH": os.environ["PATH"]})
+    into = tmp_path / "into"
+    into.mkdir()
+    with pytest.raises(UserError, match="more than 1,024 MiB") as caught:
+        write_files(git, [Blob(f"{n:03}", large, executable=False) for n in range(100)], into, "x")
+    assert caught.value.code == "source-too-large"
+    assert list(into.iterdir()) == []
 
 
 def test_a_file_name_that_the_disk_refuses_is_a_plain_error(repository: Repository, refusal: Refusal) -> None:

@@ -468,6 +468,19 @@ def test_of_very_many_faults_the_first_fifty_are_shown_and_all_are_counted() -> 
     assert len(lines) == 1 + 2 * 50
 
 
+def test_a_file_with_more_values_than_any_configuration_has_is_refused() -> None:
+    text = "tasks:\n" + "".join(f"  t{number}: {{source: ./t}}\n" for number in range(5000))
+    assert refusal(text) == "trap.yaml: holds 10002 values; more than 5000 are not checked"
+
+
+def test_a_file_full_of_near_misses_is_refused_in_good_time() -> None:
+    tasks = "".join(f"  task-{number:04}: {{source: ./t}}\n" for number in range(1500))
+    rules = "".join(f"    - {{task: tusk-{number:04}}}\n" for number in range(900))
+    started = time.process_time()
+    assert refusal(f"tasks:\n{tasks}gate:\n  rules:\n{rules}").startswith("trap.yaml: 2700 problems")
+    assert time.process_time() - started < 10
+
+
 def test_yaml_that_does_not_parse_is_named_with_its_place() -> None:
     with pytest.raises(UserError) as caught:
         config.parse("tasks: [\n", "trap.yaml")

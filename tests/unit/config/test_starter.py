@@ -49,7 +49,7 @@ def test_the_model_can_be_chosen() -> None:
 
 def test_the_first_task_has_three_cases_whose_expected_answers_pass(task: Task) -> None:
     assert [case.id for case in task.cases] == ["ticket", "total", "policy"]
-    assert task.notes == {}
+    assert task.notes == []
     assert self_check(task) == {}
     assert all(case.gold is not None for case in task.cases)
 

@@ -1,29 +1,39 @@
 from __future__ import annotations
 
+import contextlib
+import inspect
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from evaluator import config
 from evaluator.cases import Subject, digest_of
 from evaluator.config.subject import fingerprint_of, load_subject
 from evaluator.errors import UserError
+from evaluator.scoring import schema as scoring_schema
 
+WORDS = (
+    *("name", "description", "type", "function", "strict", "tools", "parameters", "input_schema", "inputSchema"),
+    *("properties", "required", "items", "$ref", "$schema", "$defs", "enum", "anyOf", "pattern", "x"),
+)
 SCHEMA = {"type": "object", "properties": {"amount": {"type": "number"}}, "required": ["amount"]}
 SPEC = {"name": "refund", "description": "Pays back.", "parameters": SCHEMA}
 
 
-def loaded(folder: Path, settings: str = "", model: str | None = "a/b") -> Subject:
-    text = "tasks: {t: {source: ./t}}\n" + settings
+def loaded(folder: Path, keys: str = "", model: str | None = "a/b") -> Subject:
+    text = "tasks: {t: {source: ./t}}\n" + keys
     return load_subject(config.parse(text, "trap.yaml"), folder, model)
 
 
-def refusal(folder: Path, settings: str) -> str:
+def refusal(folder: Path, keys: str) -> str:
     with pytest.raises(UserError) as caught:
-        loaded(folder, settings)
+        loaded(folder, keys)
     assert caught.value.code == "subject-invalid"
     return str(caught.value)
 
@@ -41,8 +51,8 @@ def tools_refusal(folder: Path, content: Any, name: str = "tools.json") -> str:
 def test_the_subject_is_model_parameters_system_prompt_and_tools(tmp_path: Path) -> None:
     (tmp_path / "system.md").write_bytes("Be brief.\r\nÜ\n".encode())
     (tmp_path / "tools.json").write_text(json.dumps(SPEC))
-    settings = "params: {temperature: 0}\nsystem: system.md\ntools: tools.json\nstructured: tool\n"
-    assert loaded(tmp_path, settings) == Subject(
+    keys = "params: {temperature: 0}\nsystem: system.md\ntools: tools.json\nstructured: tool\n"
+    assert loaded(tmp_path, keys) == Subject(
         model="a/b", params={"temperature": 0}, system="Be brief.\r\nÜ\n", tools=[SPEC], structured="tool"
     )
 
@@ -191,6 +201,32 @@ def test_a_schema_nested_without_end_is_refused(tmp_path: Path) -> None:
     assert "nested more than 100 levels deep" in tools_refusal(tmp_path, {"name": "a", "parameters": schema})
 
 
+def test_a_schema_too_deep_for_the_validator_is_refused(tmp_path: Path) -> None:
+    schema: dict[str, Any] = {}
+    for _ in range(40):
+        schema = {"not": schema}
+    deep = {"name": "a", "parameters": schema}
+    assert tools_of(tmp_path, deep) != []
+    scoring_schema._compile.cache_clear()
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + 180)  # as if called from deep within a program
+    try:
+        message = tools_refusal(tmp_path, deep)
+    finally:
+        sys.setrecursionlimit(limit)
+    assert message.startswith("tools.json:1:29: $.parameters: not a JSON Schema: maximum recursion depth exceeded")
+
+
+def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tools").mkdir()
+
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied")  # root may read every folder, so the system cannot be asked
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    assert refusal(tmp_path, "tools: tools\n") == "tools: cannot be read: Permission denied"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -272,6 +308,20 @@ def test_a_link_within_the_folder_is_followed(tmp_path: Path) -> None:
     (tmp_path / "real.md").write_text("Be brief.")
     (tmp_path / "system.md").symlink_to("real.md")
     assert loaded(tmp_path, "system: system.md\n").system == "Be brief."
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(json_values | st.fixed_dictionaries({"name": st.just("a"), "parameters": json_values}))
+def test_any_json_is_a_set_of_tools_or_is_refused_as_a_user_error(tmp_path: Path, content: Any) -> None:
+    with contextlib.suppress(UserError):
+        assert all(tool["name"] for tool in tools_of(tmp_path, content))
 
 
 def test_links_in_a_circle_are_no_file(tmp_path: Path) -> None:

@@ -144,6 +144,14 @@ def test_a_slow_server_is_not_waited_for_forever(server: GitHubServer, make_clie
     assert failure.message.startswith("the server cannot be reached (ReadTimeout)")
 
 
+def test_tries_that_take_long_use_up_the_patience_too(server: GitHubServer, make_client: MakeClient) -> None:
+    server.fail("GET", "comments", *[Fault(delay=5.0)] * 9)
+    client, waits = make_client(timeout=(1.0, 0.3), patience=3.4)
+    assert isinstance(get(client), Failure)
+    # Waits alone would allow 1 + 2 s.
+    assert waits == [1.0]
+
+
 @pytest.mark.parametrize("compressed", [False, True])
 def test_an_answer_without_end_is_cut_off(server: GitHubServer, make_client: MakeClient, compressed: bool) -> None:
     body = b"x" * 300_000

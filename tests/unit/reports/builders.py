@@ -167,10 +167,7 @@ def build(
     if baseline is not None:
         comparison = Comparison(
             baseline=".trap/baseline.json at 3f2c1ab",
-            tasks=[
-                replace(compare_task(pairing, gate.alpha), baseline_metrics=old[task].metrics if task in old else {})
-                for task, pairing in pairings.items()
-            ],
+            tasks=[compare_task(pairing, old.get(task), gate.alpha) for task, pairing in pairings.items()],
             fingerprint=fingerprint_differences(before, after),
             validator_drift=list(validator),
         )

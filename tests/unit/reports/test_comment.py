@@ -39,6 +39,29 @@ def test_a_pass_is_said_in_one_line_and_shows_nothing_unfolded() -> None:
     assert "What to do" not in text
 
 
+def test_a_pass_without_any_change_says_that_the_rate_stayed() -> None:
+    run = build([task_result("t", outcomes(5, 5))], [task_result("t", outcomes(5, 5))])
+
+    assert first_line(run) == "### ✅ trapgate: pass — 1 rule holds, t `pass_rate` stayed at 0.50"
+
+
+def test_the_first_line_counts_fixed_cases_against_the_regressed_ones() -> None:
+    before = {**outcomes(12, 0), "x": [failed(1)]}
+    now = {**outcomes(0, 12), "x": [passed()]}
+
+    assert first_line(build([task_result("t", now)], [task_result("t", before)])).endswith(
+        "fell 0.92 → 0.08 (12 of 13 cases regressed, 1 fixed, p = 0.002)"
+    )
+
+
+def test_a_case_that_failed_some_of_its_attempts_says_how_many() -> None:
+    run = build([task_result("t", {"a": [passed(1), failed(2), passed(3)]}, repeats=3)])
+
+    assert rows(run, "| `a` ") == [
+        "| `a` failed 1 of 3 | `wrong_value` | `$.arguments.amount` (value) | `[24.5]` | `49.0` |"
+    ]
+
+
 def test_validator_drift_names_the_layer_the_canary_and_the_way_out() -> None:
     text = comment.render(builders.drifting())
 
@@ -74,8 +97,9 @@ def test_without_a_baseline_the_failed_cases_are_listed_instead() -> None:
     text = comment.render(builders.without_baseline())
 
     assert "There is no baseline at .trap/baseline.json" in text
-    assert "Compared with nothing." in text
+    assert "Not compared with any baseline." in text
     assert "<summary>Failed cases (13)</summary>" in text
+    assert text.count("**What to do:**") == 1
     assert "Run on the default branch and store its result with `trapgate baseline accept`." in text
 
 
@@ -206,10 +230,10 @@ def test_an_attempt_that_was_never_made_is_counted() -> None:
     assert "| 1 | 4 | 0.25 | 1 × `rate_limit`: HTTP 429 after 5 tries; 2 × no attempt was made or recorded |" in text
 
 
-def test_a_rule_without_a_value_shows_as_such() -> None:
+def test_a_rule_that_cannot_be_decided_shows_as_such() -> None:
     run = build([task_result("t", outcomes(2, 0))], rules=[Rule(metric="argument_score", task="t", min=0.5)])
 
-    assert rows(run, "| ❓ |") == ["| ❓ | `argument_score` | – | – | – | no value; min 0.5 |"]
+    assert rows(run, "| ❓ |") == ["| ❓ | `argument_score` | – | – | – | not decided; min 0.5 |"]
 
 
 def test_a_single_reason_that_the_headline_has_said_is_not_said_again() -> None:
@@ -272,7 +296,7 @@ def test_a_report_on_3000_regressed_cases_fits_and_keeps_the_verdict_the_reasons
     assert len(text.encode()) <= 65_000
     assert text.startswith("### ❌ trapgate: regression — json-call `pass_rate` fell 1.00 → 0.00 (3,000 of 3,000 cases")
     assert "| ❌ | `pass_rate` | 1.00" in text
-    assert re.search(r"… and 2,9\d\d more", text)
+    assert re.search(r"… and 2,750 more", text)
     assert "Shortened to fit; all of it is in results.json." in text
     assert page(text).tags.count("details") == page(text).tags.count("summary")
 
@@ -300,6 +324,15 @@ def test_a_core_that_does_not_fit_is_cut_at_a_line_and_says_so() -> None:
     assert len(text.encode()) <= 65_000
     assert text.endswith("… cut here: this is the most that fits. All of it is in results.json.\n")
     assert text.count("<details>") == text.count("</details>")
+
+
+def test_the_limit_counts_bytes_not_characters() -> None:
+    run = build([task_result("日本語" * 20, {f"{'漢字' * 30}-{n}": [failed(1)] for n in range(300)})])
+
+    text = comment.render(run)
+
+    assert len(text.encode()) <= 65_000
+    assert "Shortened to fit" in text
 
 
 def test_a_report_that_cannot_even_say_that_it_is_cut_is_refused() -> None:

@@ -144,6 +144,7 @@ def test_a_table_keeps_its_columns_and_its_text(name: str, sentence: str) -> Non
 
 
 @given(hostile)
+@example("<!-- trapgate:comment -->")
 def test_our_hidden_marker_never_comes_from_outside(text: str) -> None:
     for escaped in (escape.prose(text), escape.code(text), escape.cell_code(text), escape.cell(text)):
         assert "<!--" not in escaped
@@ -156,6 +157,11 @@ def test_text_is_cut_by_bytes_between_characters(text: str, most: int) -> None:
 
     assert len(cut.encode()) <= most
     assert cut == text or (cut.endswith("…") and text.startswith(cut[:-1]))
+
+
+def test_a_backslash_of_the_text_does_not_take_the_one_that_guards_a_pipe() -> None:
+    assert escape.cell_code("a\\|b|c") == "`a\\\u2060\\|b\\|c`"
+    assert escape.code("a\\|b|c") == "`a\\|b|c`"
 
 
 def test_a_cut_shorter_than_its_ellipsis_is_refused() -> None:
@@ -187,6 +193,8 @@ def test_no_line_of_a_log_can_be_a_workflow_command(text: str) -> None:
         ("json-call pass_rate fell 0.35 → 0.00", "json-call `pass_rate` fell 0.35 → 0.00"),
         ("pass_rate, max_drop 0", "`pass_rate`, `max_drop` 0"),
         ("it is 0.62 [0.31, 0.86].", "it is 0.62 [0.31, 0.86]."),
+        (":.:", "`:.:`"),
+        ("p < 0.001 < b", "p < 0.001 < b"),
         ("run `trapgate baseline accept`.", "run `trapgate baseline accept`."),
         ("thanks to (@somebody), see #12!", "thanks to (`@somebody`), see `#12`!"),
         ('got {"a": [1]} there', 'got `{"a": [1]}` there'),

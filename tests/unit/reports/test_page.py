@@ -31,6 +31,14 @@ def test_cases_show_wanted_and_got() -> None:
     )
 
 
+def test_invisible_characters_are_spelt_out() -> None:
+    text = page.render(builders.hostile("a\u202eb\x1bc"))
+
+    assert "a\\u202eb\\u001bc" in text
+    assert "\u202e" not in text
+    assert "\x1b" not in text
+
+
 _PLAIN = Page(page.render(builders.hostile("plain")))
 
 

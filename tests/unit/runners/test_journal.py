@@ -4,6 +4,7 @@ import resource
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -125,17 +126,15 @@ def test_a_link_in_the_place_of_the_journal_is_not_followed(tmp_path):
     assert target.read_text() == "mine"
 
 
-def test_a_full_disk_is_told_before_the_first_call():
-    from pathlib import Path
-
-    with pytest.raises(UserError, match="No space left on device") as error:
-        start(Path("/dev/full"))
-    assert "the journal of paid attempts can't be written" in str(error.value)
+@pytest.mark.parametrize("device", ["/dev/full", "/dev/zero"])
+def test_a_device_is_no_journal(device):
+    with pytest.raises(UserError, match="not a regular file"):
+        start(Path(device))
 
 
 def test_a_folder_that_cannot_be_made_is_told_before_the_first_call(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="Not a directory|File exists"):
+    with pytest.raises(UserError, match=r"Not a directory|File exists"):
         start(tmp_path / "file" / "journal.jsonl")
 
 
@@ -152,19 +151,31 @@ print(journal.notes)
 """
 
 
-def test_a_disk_that_fills_up_later_is_a_note_and_the_run_goes_on(path):
+def filled(path, room):
+    """A process that writes a journal where no file may grow beyond `room` bytes."""
+
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", FILL, str(path)],
         capture_output=True,
         text=True,
         preexec_fn=limit,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        check=True,
+        check=False,
     )
+
+
+def test_a_disk_without_room_for_the_header_is_told_before_the_first_call(path):
+    done = filled(path, 10)
+    assert "UserError" in done.stderr
+    assert "the journal of paid attempts can't be written: File too large" in done.stderr
+
+
+def test_a_disk_that_fills_up_later_is_a_note_and_the_run_goes_on(path):
+    done = filled(path, 20_000)
     assert "could not be written any more (File too large): a restart pays again" in done.stdout
     journal = start(path)
     assert 10 <= len(journal.finished) < 25

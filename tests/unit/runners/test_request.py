@@ -120,7 +120,9 @@ def test_the_mechanism_wins_over_a_parameter_of_the_same_name():
 def test_references_of_the_functions_schema_still_lead_where_they_led():
     tree = {
         "type": "object",
-        "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "n": {"type": "integer"}}}},
+        "$defs": {
+            "node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "n": {"type": "integer"}}}
+        },
         "properties": {
             "root": {"$ref": "#/$defs/node"},
             "count": {"type": "integer"},

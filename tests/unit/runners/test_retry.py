@@ -105,13 +105,8 @@ def test_retry_after_is_read_in_seconds_milliseconds_and_as_a_date(headers, seco
 
 
 def raised_from(outer, inner):
-    try:
-        try:
-            raise inner
-        except Exception:
-            raise outer  # noqa: B904 - litellm's errors carry their causes as context
-    except Exception as error:
-        return error
+    outer.__context__ = inner  # as `raise` within `except` leaves it
+    return outer
 
 
 class Unanswered(Exception):  # noqa: N818

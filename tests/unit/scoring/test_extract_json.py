@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from evaluator.scoring.extract_json import balanced_end, extract_json
 from evaluator.scoring.json_text import JsonFault
 
+QUADRATIC = 30  # seconds of CPU; what is linear takes one at most, what is not would take hours
+
 OBJECTS = st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=10), min_size=1, max_size=3)
 PROSE = st.text(alphabet="abc ,.:;'!?\n", max_size=30)
 PIECES = st.lists(st.sampled_from([*'{}[]",:\\`', "\n", "```", "json", "a", "1", '"a":1']), max_size=25).map("".join)
@@ -87,7 +89,7 @@ def test_an_array_is_passed_over_where_an_object_is_wanted() -> None:
 def test_hostile_texts_take_linear_time(text: str) -> None:
     start = time.process_time()
     assert isinstance(extract_json(text), JsonFault)
-    assert time.process_time() - start < 4.0
+    assert time.process_time() - start < QUADRATIC
 
 
 def test_balanced_end_respects_strings() -> None:

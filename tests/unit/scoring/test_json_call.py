@@ -51,7 +51,7 @@ def same_float(one: Any, other: Any) -> bool:
     try:
         if float(one) == float(other):
             return True
-    except Exception:  # noqa: S110, BLE001
+    except Exception:  # noqa: S110
         pass
     return bool(one == other)
 

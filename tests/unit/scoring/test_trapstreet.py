@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evaluator import scoring
 from evaluator.cases import Case, Request
 from evaluator.results import Finding, Score
-from evaluator.scoring import json_call
+from evaluator.scoring import json_call, patterns
 from evaluator.transcript import Call, Infrastructure, Transcript
 from evaluator.vocabulary import FAILURE_MODES
 
@@ -103,6 +103,12 @@ def test_an_output_cut_at_the_token_limit_fails_even_if_it_is_whole() -> None:
     assert (found.passed, found.failure_mode, found.values["score"]) == (False, "truncated", 0.0)
 
 
+def test_an_answer_of_which_a_part_was_not_kept_fails_because_that_part_may_be_what_fails_it() -> None:
+    found = score(case({"kind": "no_hedge"}), "All is well.", cut=7)
+    assert found.failure_mode == "truncated"
+    assert found.findings[0].message == "the answer was longer than what is kept, by 7 characters"
+
+
 def test_values_without_a_meaning_are_left_out() -> None:
     assert score(case({"kind": "numeric", "value": 4}), "4").values == {"score": 1.0}
     no_arguments = case({"kind": "json_call", "function_name": "f", "args_accepted": {}})
@@ -152,7 +158,8 @@ def test_a_fault_of_the_task_is_infrastructure_never_a_verdict(broken: Case, kin
     assert found.message.startswith(message)
 
 
-def test_a_catastrophic_pattern_is_infrastructure_and_ends() -> None:
+def test_a_catastrophic_pattern_is_infrastructure_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "SECONDS", 0.1)
     slow = case({"kind": "regex_required", "pattern": "(a|aa)+$"})
     assert infrastructure(slow, "a" * 50_000 + "!").kind == "pattern_timeout"
 
@@ -175,18 +182,14 @@ def test_a_bug_in_a_scorer_is_data_with_the_exceptions_name(monkeypatch: pytest.
     assert infrastructure(PAYMENT).kind == "scorer_error"
 
 
+BEGINNING = '{"name": "send", "arguments": {"amount": '
 ANSWERS = st.text(max_size=20) | st.sampled_from(
     [
-        RIGHT,
-        f"```json\n{RIGHT}\n```",
-        RIGHT[:-1],
-        "[]",
+        *(RIGHT, f"```json\n{RIGHT}\n```", RIGHT[:-1], "[]", "1e999", '"\\ud800"'),
         '{"name": ["send"], "arguments": {"amount": NaN}}',
-        "1e999",
-        '"\\ud800"',
+        BEGINNING + "[" * 450 + "]" * 450 + "}}",
+        BEGINNING + "9" * 4000 + ', "to": "\\u0000"}}',
     ]
-    + ['{"name": "send", "arguments": {"amount": ' + "[" * 450 + "]" * 450 + "}}"]
-    + ['{"name": "send", "arguments": {"amount": ' + "9" * 4000 + ', "to": "\\u0000"}}']
 )
 
 
