@@ -143,19 +143,20 @@ def test_a_baseline_whose_stored_verdicts_no_longer_hold_is_drift(accepted):
 def test_an_own_canary_that_is_scored_otherwise_is_drift_and_no_call_is_made(accepted):
     own = accepted / "own-canaries"
     own.mkdir()
-    for file in (ROOT / "canaries").iterdir():
-        (own / file.name).write_text(file.read_text())
-    broken = own / "json_call.json"
-    document = json.loads(broken.read_text())
-    first = document["scores"][0]
-    first["expected"] = "pass" if first["expected"].startswith("fail") else "fail wrong_value"
-    broken.write_text(json.dumps(document))
+    wrong = {
+        "id": "own/amount",
+        "matchers": [{"kind": "numeric", "value": 24.5}],
+        "text": "49.00",
+        "verdict": "passed score=1",
+    }
+    (own / "own.json").write_text(json.dumps({"score": [wrong]}))
+    (own / "manifest.json").write_text(json.dumps({"version": "own-1", "files": {"own.json": 1}}))
     (accepted / "trap.yaml").write_text("canaries: ./own-canaries\n" + TRAP)
     with ModelServer(answering()) as server:
         done = trapgate(accepted, "run", base_url=server.base_url)
         assert server.requests == []
     assert done.returncode == 4, done.stdout + done.stderr
-    assert first["id"] in done.stdout
+    assert "Canary own/amount: expected passed score=1, got failed wrong_value" in done.stdout
 
 
 def test_an_unknown_price_under_a_cost_limit_is_refused_before_the_first_call(repository):
@@ -198,7 +199,7 @@ def test_a_killed_run_is_resumed_without_paying_twice(accepted):
         journal = accepted / "trapgate-results" / "journal.jsonl"
         _wait(lambda: journal.exists() and len(journal.read_bytes().splitlines()) > 3)
         process.kill()
-        process.wait()
+        process.communicate()
         done_before = len(journal.read_text().splitlines()) - 1
         done = trapgate(accepted, "run", base_url=server.base_url)
     assert done.returncode == 0, done.stdout + done.stderr
