@@ -15,10 +15,10 @@ import msgspec
 
 from evaluator.cases import Case, Request
 from evaluator.errors import UserError, user_error
+from evaluator.json_text import JsonFault, parse_json
 from evaluator.results import CanaryResult, CanaryResults
 from evaluator.scoring import prepare
 from evaluator.scoring.extract_json import extract_json
-from evaluator.scoring.json_text import JsonFault, parse_json
 from evaluator.transcript import Call, Infrastructure, Transcript, well_formed
 
 MANIFEST = "manifest.json"

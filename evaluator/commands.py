@@ -35,20 +35,24 @@ def run(options: argparse.Namespace) -> int:
     """`trapgate run`: evaluate, compare, judge, report."""
     from evaluator import pipeline
     from evaluator.progress import progress
+    from evaluator.runners.stopping import stop_on_signals
 
     config, folder = _config(options.config)
-    result = pipeline.evaluate(
-        config,
-        folder=folder,
-        output=options.output,
-        cache=_cache(os.environ),
-        baseline=_baseline(config, folder),
-        progress=progress(sys.stderr),
-        environ=os.environ,
-        model=options.model,
-        tasks=options.task,
-    )
-    return _report(result, options)
+    with stop_on_signals() as stop:
+        result = pipeline.evaluate(
+            config,
+            folder=folder,
+            output=options.output,
+            cache=_cache(os.environ),
+            baseline=_baseline(config, folder),
+            progress=progress(sys.stderr),
+            environ=os.environ,
+            model=options.model,
+            tasks=options.task,
+            commit=_git("rev-parse", "HEAD"),
+            stop=stop,
+        )
+        return _report(result, options)
 
 
 def score(options: argparse.Namespace) -> int:
@@ -263,16 +267,21 @@ def _who(environ: Mapping[str, str]) -> str:
     """Who accepts: the actor of a workflow, git's user name, or the user of this machine."""
     if environ.get("GITHUB_ACTOR"):
         return environ["GITHUB_ACTOR"]
-    try:
-        named = subprocess.run(["git", "config", "user.name"], capture_output=True, text=True, check=False, timeout=10)
-        if named.stdout.strip():
-            return named.stdout.strip()
-    except (OSError, subprocess.TimeoutExpired):
-        pass
+    if name := _git("config", "user.name"):
+        return name
     try:
         return getpass.getuser()
     except (KeyError, OSError):
         return "unknown"
+
+
+def _git(*arguments: str) -> str | None:
+    """What git says in the work folder; None where it says nothing."""
+    try:
+        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None
 
 
 def _cache(environ: Mapping[str, str]) -> Path:

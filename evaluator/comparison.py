@@ -14,7 +14,7 @@ import msgspec
 from evaluator import statistics
 from evaluator.metrics import case_value, metric_of
 from evaluator.results import CaseChange, CaseResult, Evidence, Fingerprint, TaskComparison, TaskResult
-from evaluator.vocabulary import SHARE_METRICS
+from evaluator.vocabulary import known_metrics
 
 _SAME = 1e-9
 
@@ -180,7 +180,7 @@ def compare_task(pairing: Pairing, baseline: TaskResult | None, alpha: float) ->
     moved = [(each, *_rates(each)) for each in pairing.pairs]
     pass_rate = difference("pass_rate", pairing, alpha=alpha, higher_is_better=True)
     before = baseline.cases if baseline is not None else []
-    figures = {name: metric_of(name, before, pairing.baseline_repeats) for name in SHARE_METRICS}
+    figures = {name: metric_of(name, before, pairing.baseline_repeats) for name in known_metrics()}
     return TaskComparison(
         task=pairing.task,
         paired=len(pairing.pairs),

@@ -45,4 +45,3 @@ def answered(tasks: Iterable[TaskResult]) -> dict[str, list[str]]:
         "models": sorted({t.model for t in transcripts if t.model}),
         "system_fingerprints": sorted({t.system_fingerprint for t in transcripts if t.system_fingerprint}),
     }
-

@@ -243,7 +243,7 @@ def _floor(rule: Rule, task: TaskResult | None, metric: Metric | None, *, determ
     beyond = (rule.min is not None and value < rule.min - _SAME) or (rule.max is not None and value > rule.max + _SAME)
     wholly = (rule.min is not None and high < rule.min - _SAME) or (rule.max is not None and low > rule.max + _SAME)
     straddles = (rule.min is not None and low < rule.min - _SAME) or (rule.max is not None and high > rule.max + _SAME)
-    shown = f"{value:.4g}" if low == high else f"{value:.4g} [{low:.2f}, {high:.2f}]"
+    shown = _figure(value) if low == high else f"{_figure(value)} [{low:.2f}, {high:.2f}]"
     if wholly or (beyond and rule.on_noise == "fail"):
         return _result(rule, task, "fail", f"{name}: it is {shown}.", now=value)
     if beyond:
@@ -277,7 +277,7 @@ def _relative(rule: Rule, task: TaskResult, gate: GateConfig, evidence: Evidence
         return _result(rule, task, "inconclusive", text, change=change)
     limit = rule.max_drop if rule.max_drop is not None else rule.max_rise
     harm = (change.baseline - change.now) * (1 if better_high else -1)
-    moved = f"{change.baseline:.4g} → {change.now:.4g}"
+    moved = f"{_figure(change.baseline)} → {_figure(change.now)}"
     if limit is None or harm <= limit + _SAME:
         return _result(rule, task, "ok", f"{name}: {moved}.", change=change)
     p = change.evidence.p
@@ -292,6 +292,12 @@ def _relative(rule: Rule, task: TaskResult, gate: GateConfig, evidence: Evidence
             "more cases would tell."
         )
     return _result(rule, task, "fail" if rule.on_noise == "fail" else "warn", text, change=change)
+
+
+def _figure(value: float) -> str:
+    """Two decimals at least, four at most: 0.00, 0.35, 0.7778, 1.00."""
+    whole, _, decimals = f"{value:.4f}".partition(".")
+    return f"{whole}.{decimals.rstrip('0').ljust(2, '0')}"
 
 
 def _every(_: Pair) -> bool:

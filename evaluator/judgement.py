@@ -19,11 +19,11 @@ from evaluator.drift import gold_drift, provider_drift, rescore
 from evaluator.gate import Evidence, decide
 from evaluator.metrics import totals
 from evaluator.results import (
+    SCHEMA_VERSION,
     CanaryResults,
     Comparison,
     Fingerprint,
     Reason,
-    SCHEMA_VERSION,
     Run,
     TaskResult,
 )
@@ -41,6 +41,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     canaries: CanaryResults
     tasks: list[TaskResult]
     subject: Subject | None = None
+    commit: str | None = None
     selection: list[str] | None = None
     unselected: list[str] = []
     warnings: list[Reason] = []
@@ -54,7 +55,7 @@ def judge(
     *,
     allow_missing: bool = False,
 ) -> Run:
-    """The run with comparison, rules and verdict. `baseline` None: nothing is compared and no relative rule is asked."""
+    """The run with comparison, rules and verdict. `baseline` None: there is nothing to compare with by intention."""
     comparison, evidence = _compare(measured, baseline, gate, allow_missing)
     decision = decide(gate, evidence)
     return Run(
@@ -73,6 +74,7 @@ def judge(
         selection=measured.selection,
         rules=decision.rules,
         comparison=comparison,
+        commit=measured.commit,
     )
 
 
@@ -129,4 +131,4 @@ def _task_warnings(tasks: Sequence[TaskResult]) -> list[Reason]:
         Reason(kind="task", task=task.name, text=f"{task.name}/{case_id}: {fault}")
         for task in tasks
         for case_id, fault in task.faults.items()
-    ] + [Reason(kind="note", task=task.name, text=f"{task.name}: {note}") for task in tasks for note in task.notes]
+    ] + [Reason(kind="task", task=task.name, text=f"{task.name}: {note}") for task in tasks for note in task.notes]

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,7 +18,7 @@ from evaluator import attempts, canaries, fingerprint, formats
 from evaluator.attempts import Made
 from evaluator.baselines import BaselineState, Found
 from evaluator.baselines.file import write_atomically
-from evaluator.cases import Task
+from evaluator.cases import Task, digest_of
 from evaluator.config.types import Config, GateConfig, TaskConfig
 from evaluator.drift import rescore
 from evaluator.errors import user_error
@@ -29,8 +30,10 @@ from evaluator.scoring.self_check import self_check
 from evaluator.sources import location
 from evaluator.sources.fetch import fetch
 
+if TYPE_CHECKING:  # asyncio, which most commands do without
+    from evaluator.runners.stopping import StopSignal
+
 RESULTS = "results.json"
-JOURNAL = "journal.jsonl"
 
 
 def evaluate(
@@ -47,13 +50,16 @@ def evaluate(
     notes: Sequence[Reason] = (),
     model: str | None = None,
     tasks: Sequence[str] | None = None,
+    commit: str | None = None,
+    stop: StopSignal | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Run:
     """Runs what `config` says and writes `output`/results.json; the run with its verdict.
 
     `folder`: where trap.yaml's paths start. `gate`, `allow_missing`: the rules to judge by where they are not the
     configuration's own (on a pull request they come from the base). `notes`: first lines of the report. `model`,
-    `tasks`: overrides; None takes the configuration's.
+    `tasks`: overrides; None takes the configuration's. `commit`: of the repository under test. `stop`: asks to
+    end early; what is there is judged and written all the same.
 
     Raises UserError for bad configuration or input, before anything is paid for.
     """
@@ -71,7 +77,7 @@ def evaluate(
         client.warm_up()
     loaded = [_load(task, folder, cache, environ) for task in selected]
     mark = fingerprint.build(loaded, fingerprint_of(subject), ruler.version)
-    warnings = [*notes, *_notes(config.notes)]
+    warnings = [*notes, *(Reason(kind="config", text=note) for note in config.notes)]
     results: list[TaskResult] = []
     if sound:  # a broken ruler measures nothing: no call is paid for
         calling.refuse_unpriced(config, gate, subject.model)
@@ -82,7 +88,15 @@ def evaluate(
             for number in range(1, wanted.repeats + 1)
         ]
         outcomes, said = calling.make(
-            plan, subject, config, mark, journal=output / JOURNAL, progress=progress, environ=environ
+            plan,
+            subject,
+            config,
+            mark,
+            journal=_journal(cache, output),
+            progress=progress,
+            environ=environ,
+            stop=stop,
+            started=began,
         )
         warnings += [Reason(kind="provider", text=text) for text in said]
         for task, wanted in zip(loaded, selected, strict=True):
@@ -101,6 +115,7 @@ def evaluate(
         canaries=ruler,
         tasks=results,
         subject=subject,
+        commit=commit,
         selection=[task.name for task in selected] if tasks else None,
         unselected=[task.name for task in config.tasks if task not in selected],
         warnings=warnings,
@@ -154,7 +169,9 @@ def score(
         canaries=ruler,
         tasks=[result],
         unselected=[each.name for each in config.tasks if each.name != task.name] if config is not None else [],
-        warnings=_notes([f"{len(strangers)} outputs belong to no case: {', '.join(strangers[:5])}"] if strangers else []),
+        warnings=_notes(
+            [f"{len(strangers)} outputs belong to no case: {', '.join(strangers[:5])}"] if strangers else []
+        ),
     )
     if config is None:
         return _written(judge(measured, None, GateConfig(rules=[])), output)
@@ -172,6 +189,7 @@ def compare(baseline: Found, run: Run, *, gate: GateConfig, canaries: CanaryResu
         canaries=canaries,
         tasks=run.tasks,
         subject=run.subject,
+        commit=run.commit,
         selection=run.selection,
         unselected=_left_out(baseline, run),
         rescored=rescored.changes,
@@ -179,9 +197,7 @@ def compare(baseline: Found, run: Run, *, gate: GateConfig, canaries: CanaryResu
     return judge(measured, baseline, gate)
 
 
-def run_canaries(
-    config: Config | None, folder: Path, cache: Path, environ: Mapping[str, str]
-) -> CanaryResults:
+def run_canaries(config: Config | None, folder: Path, cache: Path, environ: Mapping[str, str]) -> CanaryResults:
     """The built-in canaries, and those that `config` adds, scored by today's validators."""
     results = canaries.run(canaries.load(canaries.builtin_directory()))
     if config is None or config.canaries in (None, "builtin"):
@@ -200,6 +216,11 @@ def check(
     load_subject(config, folder, None)
     tasks = [_load(task, folder, cache, environ) for task in config.tasks]
     return [(task, self_check(task)) for task in tasks]
+
+
+def _journal(cache: Path, output: Path) -> Path:
+    """The journal of runs into `output`. It is trusted, so it lies where no pull request can commit one."""
+    return cache / "journals" / f"{digest_of(str(output.resolve()))[:16]}.jsonl"
 
 
 def _selected(config: Config, names: Sequence[str] | None) -> list[TaskConfig]:

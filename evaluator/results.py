@@ -146,7 +146,8 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One sentence for a person, and where it comes from. `kind`: `canary`, `validator`, `coverage`, `baseline`,
-    `rule`, `floor`, `critical`, `source`, `provider`, `model`, `task`, `note`."""
+    `rule`, `floor`, `critical`, `source`, `provider`, `model`, `task`, `config`, or
+    `note`, which belongs into the first lines."""
 
     kind: str
     text: str

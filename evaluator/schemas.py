@@ -1,4 +1,4 @@
-"""The published JSON Schemas of what this project writes, generated from the types: `python -m evaluator.schemas DIR`."""
+"""The published JSON Schemas of what this project writes, from its types: `python -m evaluator.schemas DIR`."""
 
 from __future__ import annotations
 

@@ -39,13 +39,15 @@ class ModelUnavailableError(Exception):
 class LocalModel:
     """A server on the loopback for as long as the `with` block lasts.
 
-    `port` 0 takes a free one. `parallel`: calls answered at the same time; more of them wait. Raises
+    `port` 0 takes a free one. `parallel`: calls answered at the same time; more of them wait. `threads`: they wait for
+    each other by spinning, so more of them than there are idle cores is slower, not faster. Raises
     `ModelUnavailableError` on entry.
     """
 
-    def __init__(self, port: int = 0, parallel: int = 2) -> None:
+    def __init__(self, port: int = 0, parallel: int = 2, threads: int = 2) -> None:
         self.port = port
         self.parallel = parallel
+        self.threads = threads
         self._server: Any = None
 
     @property
@@ -56,7 +58,7 @@ class LocalModel:
         return f"{self._server.listening_address}/v1"
 
     def __enter__(self) -> LocalModel:
-        self._server = _start(self.port, self.parallel)
+        self._server = _start(self.port, self.parallel, self.threads)
         _wait_until_it_answers(self._server.listening_address)
         return self
 
@@ -66,7 +68,7 @@ class LocalModel:
         self._server = None  # the last reference: the server stops its threads and closes its port
 
 
-def _start(port: int, parallel: int) -> Any:
+def _start(port: int, parallel: int, threads: int) -> Any:
     weights = _weights()
     xllamacpp: Any = importlib.import_module("xllamacpp")
 
@@ -76,6 +78,8 @@ def _start(port: int, parallel: int) -> Any:
     params.hostnames = ["127.0.0.1"]
     params.port = port
     params.n_parallel = parallel
+    params.cpuparams.n_threads = threads
+    params.cpuparams_batch.n_threads = threads
     params.n_ctx = CONTEXT_TOKENS * parallel
     params.cache_prompt = False  # a reused prefix changes the order of the sums, and with it close decisions
     params.verbosity = ERRORS_ONLY

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from evaluator.errors import Problem, UserError
-from evaluator.scoring.json_text import JsonFault, parse_json
+from evaluator.json_text import JsonFault, parse_json
 from evaluator.yaml_scalars import INT64, quoted
 from evaluator.yaml_text import MAX_DEPTH, Document, Node
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from evaluator.json_text import JsonFault, parse_json
 from evaluator.scoring.extract_json import balanced_end
-from evaluator.scoring.json_text import JsonFault, parse_json
 from evaluator.scoring.schema import SchemaError, translate_gorilla
 
 MARKER = "FUNCTION SPEC (JSON):"

@@ -12,7 +12,7 @@ from evaluator.errors import UserError, user_error
 from evaluator.formats.confined import TaskFolder
 from evaluator.formats.function_spec import FunctionSpecError, function_in
 from evaluator.formats.traptask import FILE, DeclaredCase, TrapTask, read_traptask
-from evaluator.scoring.json_text import JsonFault, parse_json
+from evaluator.json_text import JsonFault, parse_json
 from evaluator.transcript import Transcript
 
 NAME = "trapstreet"

@@ -17,7 +17,7 @@ from evaluator.runners import client, schedule
 from evaluator.runners.journal import Journal
 from evaluator.runners.model import ModelRunner
 from evaluator.runners.schedule import Job, Outcome
-from evaluator.runners.stopping import stop_on_signals
+from evaluator.runners.stopping import StopSignal
 from evaluator.transcript import Transcript
 
 
@@ -48,9 +48,14 @@ def make(
     journal: Path,
     progress: Progress,
     environ: Mapping[str, str],
+    stop: StopSignal | None,
+    started: float,
 ) -> tuple[list[Outcome], list[str]]:
-    """The outcome of every job, in order, and what a reader should know of the calling, one sentence each."""
-    return asyncio.run(_make(plan, subject, config, fingerprint, journal, progress, environ))
+    """The outcome of every job, in order, and what a reader should know of the calling, one sentence each.
+
+    `started`: the reading of the monotonic clock from which the run's time limit counts.
+    """
+    return asyncio.run(_make(plan, subject, config, fingerprint, journal, progress, environ, stop or StopSignal(), started))
 
 
 async def _make(
@@ -61,6 +66,8 @@ async def _make(
     journal_path: Path,
     progress: Progress,
     environ: Mapping[str, str],
+    stop: StopSignal,
+    started: float,
 ) -> tuple[list[Outcome], list[str]]:
     runner = ModelRunner(
         subject,
@@ -76,10 +83,9 @@ async def _make(
     )
     complete = False
     try:
-        with stop_on_signals() as stop:
-            outcomes = await schedule.run(
-                plan, runner, limits=config.limits, journal=journal, progress=progress, stop=stop
-            )
+        outcomes = await schedule.run(
+            plan, runner, limits=config.limits, journal=journal, progress=progress, stop=stop, started=started
+        )
         complete = all(isinstance(outcome.result, Transcript) for outcome in outcomes)
     finally:
         journal.close(complete)

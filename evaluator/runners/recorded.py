@@ -10,9 +10,9 @@ from typing import Any
 
 from evaluator.cases import Recorded
 from evaluator.errors import Problem, UserError, user_error
+from evaluator.json_text import MAX_CHARACTERS, JsonFault, parse_json
 from evaluator.runners.answer import stop_reason_of
 from evaluator.runners.bounds import bounded
-from evaluator.scoring.json_text import MAX_CHARACTERS, JsonFault, parse_json
 from evaluator.transcript import Call, Transcript, Usage
 
 MOST_PROBLEMS = 50

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
+from evaluator import json_text
 from evaluator.cases import Case
 from evaluator.results import Score
 from evaluator.transcript import Infrastructure, Transcript, well_formed
@@ -52,7 +53,7 @@ def version_of(scorer: str) -> str:
 
 def versions() -> dict[str, str]:
     """Name → version of every scorer, matcher, parser and extractor: what a verdict depends on in this package."""
-    from evaluator.scoring import extract_json, json_text, matchers, schema
+    from evaluator.scoring import extract_json, matchers, schema
 
     return {
         **{name: version_of(name) for name in SCORERS},

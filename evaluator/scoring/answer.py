@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
+from evaluator.json_text import JsonFault, parse_json
 from evaluator.results import Finding
 from evaluator.scoring.bounds import bounded
-from evaluator.scoring.json_text import JsonFault, parse_json
 from evaluator.transcript import Transcript
 
 Parser = Callable[[str], Any]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from evaluator.scoring.json_text import JsonFault, parse_json
+from evaluator.json_text import JsonFault, parse_json
 
 VERSION = "extract_json@1"
 

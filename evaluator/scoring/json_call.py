@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
+from evaluator.json_text import parse_json_leniently
 from evaluator.results import Finding
 from evaluator.scoring.answer import FunctionCall, Unreadable, read_call
 from evaluator.scoring.bounds import bounded, json_path
-from evaluator.scoring.json_text import parse_json_leniently
 from evaluator.scoring.outcome import MalformedError, Outcome
 from evaluator.transcript import Transcript
 

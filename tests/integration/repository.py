@@ -48,8 +48,14 @@ def write_task(folder: Path, cases: int = 10) -> None:
         case_id = f"r{number:02}"
         question = folder / "inputs" / case_id / "question.txt"
         question.parent.mkdir(parents=True)
-        question.write_text(f"USER REQUEST:\nRefund 24.50 of order {number}.\n\nFUNCTION SPEC (JSON):\n{json.dumps(SPEC)}\n")
-        matcher = {"kind": "json_call", "function_name": "refund", "args_accepted": {"order": [number], "amount": [24.5]}}
+        question.write_text(
+            f"USER REQUEST:\nRefund 24.50 of order {number}.\n\nFUNCTION SPEC (JSON):\n{json.dumps(SPEC)}\n"
+        )
+        matcher = {
+            "kind": "json_call",
+            "function_name": "refund",
+            "args_accepted": {"order": [number], "amount": [24.5]},
+        }
         answer = folder / "expected" / case_id / "answer.json"
         answer.parent.mkdir(parents=True)
         answer.write_text(json.dumps({"id": case_id, "answer": call(number), "matchers": [matcher]}))

@@ -1,4 +1,4 @@
-"""From trap.yaml to a verdict, as a user runs it: the command line in a process of its own, a model server on a socket."""
+"""From trap.yaml to a verdict, as a user runs it: the command line as a process, a model server on a socket."""
 
 from __future__ import annotations
 
@@ -170,7 +170,9 @@ def test_an_unknown_price_under_a_cost_limit_is_refused_before_the_first_call(re
 
 
 def test_an_unknown_price_without_such_a_limit_is_unknown_and_never_zero(repository):
-    (repository / "trap.yaml").write_text(TRAP.replace("price: {input_per_million: 1.0, output_per_million: 2.0}\n", ""))
+    (repository / "trap.yaml").write_text(
+        TRAP.replace("price: {input_per_million: 1.0, output_per_million: 2.0}\n", "")
+    )
     done, results = run(repository, answering())
     assert results["totals"]["cost_usd"] is None
     assert "cost unknown" in done.stdout
@@ -178,7 +180,9 @@ def test_an_unknown_price_without_such_a_limit_is_unknown_and_never_zero(reposit
 
 
 def test_the_cost_limit_stops_new_attempts_and_says_what_was_not_run(accepted):
-    (accepted / "trap.yaml").write_text(TRAP.replace("limits: {concurrency: 4}", "limits: {concurrency: 1, max_cost_usd: 6.0e-5}"))
+    (accepted / "trap.yaml").write_text(
+        TRAP.replace("limits: {concurrency: 4}", "limits: {concurrency: 1, max_cost_usd: 6.0e-5}")
+    )
     done, results = run(accepted, answering())
     assert done.returncode == 3
     assert results["tasks"][0]["scored"] == 3
@@ -196,18 +200,17 @@ def test_a_killed_run_is_resumed_without_paying_twice(accepted):
 
     with ModelServer(script) as server:
         process = _started(accepted, server)
-        journal = accepted / "trapgate-results" / "journal.jsonl"
-        _wait(lambda: journal.exists() and len(journal.read_bytes().splitlines()) > 3)
+        _wait(lambda: len(_journal(accepted)) > 3)
         process.kill()
         process.communicate()
-        done_before = len(journal.read_text().splitlines()) - 1
+        done_before = len(_journal(accepted)) - 1
         done = trapgate(accepted, "run", base_url=server.base_url)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{done_before} attempts were taken from" in done.stdout
     # The attempt in flight when the process died may be asked again; no finished one is.
     assert len(seen) in (10, 11)
     assert set(seen) == set(range(10))
-    assert not journal.exists()
+    assert _journal(accepted) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -215,8 +218,7 @@ def test_a_cancelled_run_keeps_what_it_has_reports_and_is_inconclusive(accepted,
     (accepted / "trap.yaml").write_text(TRAP.replace("concurrency: 4", "concurrency: 1"))
     with ModelServer(lambda request: Reply(text=call(order_of(request)), delay=0.15)) as server:
         process = _started(accepted, server)
-        journal = accepted / "trapgate-results" / "journal.jsonl"
-        _wait(lambda: journal.exists() and len(journal.read_bytes().splitlines()) > 3)
+        _wait(lambda: len(_journal(accepted)) > 3)
         process.send_signal(number)
         out, _ = process.communicate(timeout=20)
     assert process.returncode == 3, out
@@ -226,9 +228,16 @@ def test_a_cancelled_run_keeps_what_it_has_reports_and_is_inconclusive(accepted,
     assert "stopped by" in out
 
 
+def _journal(folder):
+    """The lines of the journal of the run that `folder` is the home of."""
+    files = list((folder / ".home" / ".cache" / "trapgate" / "journals").glob("*.jsonl"))
+    return files[0].read_bytes().splitlines() if files else []
+
+
 def _started(folder, server):
     environ = {
         **os.environ,
+        "HOME": str(folder / ".home"),
         "PYTHONPATH": str(ROOT),
         "OPENAI_API_KEY": KEY,
         "OPENAI_API_BASE": server.base_url,

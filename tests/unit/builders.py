@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from evaluator.baselines import Found
 from evaluator.cases import Case, Request, SourceRef, Task
-from evaluator.metrics import summarize
+from evaluator.metrics import summarize, totals
 from evaluator.results import (
     SCHEMA_VERSION,
     Acceptance,
@@ -18,13 +18,14 @@ from evaluator.results import (
     Run,
     TaskResult,
 )
-from evaluator.metrics import totals
 from evaluator.transcript import Infrastructure, Transcript, Usage
 
 GOOD_CANARIES = CanaryResults(version="1", cases=[CanaryResult(id="c", expected="pass", got="pass", ok=True)])
 
 
-def scored(passed: bool, number: int = 1, mode: str = "wrong_value", cost: float | None = 0.001, **values: float) -> Attempt:
+def scored(
+    passed: bool, number: int = 1, mode: str = "wrong_value", cost: float | None = 0.001, **values: float
+) -> Attempt:
     usage = Usage(input_tokens=10, output_tokens=5, cost_usd=cost)
     return Attempt(
         number=number,
@@ -64,7 +65,9 @@ def task_result(
     cases = [
         Case(
             id=case_id,
-            request=Request(messages=[{"role": "user", "content": case_id + (" changed" if case_id in changed else "")}]),
+            request=Request(
+                messages=[{"role": "user", "content": case_id + (" changed" if case_id in changed else "")}]
+            ),
             expected={"matchers": []},
             slices=(slices or {}).get(case_id, []),
             critical=case_id in critical,
@@ -78,7 +81,7 @@ def task_result(
         task,
         attempts,
         repeats=repeats,
-        planned_per_case={case_id: repeats for case_id in attempts},
+        planned_per_case=dict.fromkeys(attempts, repeats),
         deterministic=deterministic,
         faults=faults or {},
     )

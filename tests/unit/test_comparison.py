@@ -11,7 +11,9 @@ from tests.unit.builders import failed_call, fingerprint, outcomes, scored, task
 
 
 def test_every_baseline_case_is_paired_or_named():
-    before = task_result({"same": [scored(True)], "gone": [scored(True)], "edited": [scored(True)], "lost": [scored(True)]})
+    before = task_result(
+        {"same": [scored(True)], "gone": [scored(True)], "edited": [scored(True)], "lost": [scored(True)]}
+    )
     now = task_result(
         {"same": [scored(False)], "edited": [scored(True)], "lost": [failed_call()], "new": [scored(True)]},
         changed=["edited"],
@@ -61,7 +63,9 @@ def test_fewer_than_six_cases_can_show_nothing_and_say_so():
     assert found.p > 0.02
 
 
-values = st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=25)
+values = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=25
+)
 
 
 @given(values)

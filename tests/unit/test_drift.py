@@ -50,9 +50,7 @@ def evaluated(texts: dict[str, str | Infrastructure], faults: dict[str, str] | N
         name="t", format="trapstreet", source=SourceRef(location="./t", digest="0"), scorer="trapstreet", cases=cases
     )
     planned = dict.fromkeys(texts, 1)
-    return summarize(
-        task, attempts, repeats=1, planned_per_case=planned, deterministic=False, faults=faults or {}
-    )
+    return summarize(task, attempts, repeats=1, planned_per_case=planned, deterministic=False, faults=faults or {})
 
 
 def verdict(now: TaskResult, before: TaskResult, mark=None, baseline_mark=None):

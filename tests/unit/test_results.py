@@ -48,11 +48,30 @@ def test_the_outline_that_other_programs_rely_on_is_there(result):
     task = document["tasks"][0]
     assert {"schema_version", "verdict", "reasons", "fingerprint", "canaries", "tasks"} <= document.keys()
     assert document["canaries"].keys() == {"version", "cases"}
-    assert {"name", "format", "source", "planned", "scored", "metrics", "slices", "failure_modes", "cases"} <= task.keys()
+    assert {
+        "name",
+        "format",
+        "source",
+        "planned",
+        "scored",
+        "metrics",
+        "slices",
+        "failure_modes",
+        "cases",
+    } <= task.keys()
     assert task["metrics"]["pass_rate"].keys() == {"value", "low", "high", "n"}
     assert {"id", "digest", "slices", "attempts"} <= task["cases"][0].keys()
     attempt = task["cases"][0]["attempts"][0]
-    assert {"number", "status", "passed", "failure_mode", "values", "scorer", "findings", "transcript"} <= attempt.keys()
+    assert {
+        "number",
+        "status",
+        "passed",
+        "failure_mode",
+        "values",
+        "scorer",
+        "findings",
+        "transcript",
+    } <= attempt.keys()
 
 
 def test_null_and_missing_stay_different_in_a_finding():

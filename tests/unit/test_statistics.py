@@ -59,7 +59,9 @@ differences = st.lists(st.sampled_from([-1.0, -2 / 3, -0.5, -0.2, 0.0, 0.2, 1 / 
 def test_the_sign_flip_test_is_the_share_of_all_sign_patterns(values):
     sizes = [abs(v) for v in values]
     patterns = list(itertools.product((1, -1), repeat=len(values)))
-    hits = sum(math.fsum(s * d for s, d in zip(signs, sizes, strict=True)) >= math.fsum(values) - 1e-9 for signs in patterns)
+    hits = sum(
+        math.fsum(s * d for s, d in zip(signs, sizes, strict=True)) >= math.fsum(values) - 1e-9 for signs in patterns
+    )
     assert statistics.sign_flip(values) == pytest.approx(hits / len(patterns))
 
 

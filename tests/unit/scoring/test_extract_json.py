@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluator.json_text import JsonFault
 from evaluator.scoring.extract_json import balanced_end, extract_json
-from evaluator.scoring.json_text import JsonFault
 
 QUADRATIC = 30  # seconds of CPU; what is linear takes one at most, what is not would take hours
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.scoring.json_text import MAX_CHARACTERS, MAX_DEPTH, MAX_DIGITS, JsonFault, parse_json
+from evaluator.json_text import MAX_CHARACTERS, MAX_DEPTH, MAX_DIGITS, JsonFault, parse_json
 
 QUADRATIC = 30  # seconds of CPU; what is linear takes one at most, what is not would take hours
 
