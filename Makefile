@@ -28,9 +28,9 @@ demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
 bench: $(VENV)/.test
-	$(BIN)/python bench/scoring.py
-	$(BIN)/python bench/calls.py
-	$(BIN)/python bench/commands.py
+	$(BIN)/python -m bench.scoring
+	$(BIN)/python -m bench.calls
+	$(BIN)/python -m bench.commands
 
 schemas: $(VENV)/.test
 	$(BIN)/python -m evaluator.schemas docs/schemas

@@ -14,7 +14,9 @@ def main() -> int:
 
         return run(os.environ, sys.stdout)
     except (Exception, SystemExit) as error:
-        print(f"::error title=trapgate%3A internal error::{type(error).__name__}", flush=True)
+        # Not the message, which may quote anything; a missing module's name is our own.
+        name = f" ({error.name})" if isinstance(error, ImportError) else ""
+        print(f"::error title=trapgate%3A internal error::{type(error).__name__}{name}", flush=True)
         return 70
 
 

@@ -169,9 +169,7 @@ def score(
         canaries=ruler,
         tasks=[result],
         unselected=[each.name for each in config.tasks if each.name != task.name] if config is not None else [],
-        warnings=_notes(
-            [f"{len(strangers)} outputs belong to no case: {', '.join(strangers[:5])}"] if strangers else []
-        ),
+        warnings=_notes(strangers),
     )
     if config is None:
         return _written(judge(measured, None, GateConfig(rules=[])), output)
@@ -288,8 +286,11 @@ def _left_out(baseline: Found, run: Run) -> list[str]:
     return [] if run.selection is None else [t.name for t in baseline.baseline.run.tasks if t.name not in names]
 
 
-def _notes(texts: Sequence[str]) -> list[Reason]:
-    return [Reason(kind="note", text=text) for text in texts]
+def _notes(strangers: Sequence[str]) -> list[Reason]:
+    if not strangers:
+        return []
+    what = "output belongs" if len(strangers) == 1 else "outputs belong"
+    return [Reason(kind="note", text=f"{len(strangers)} {what} to no case: {', '.join(strangers[:5])}")]
 
 
 def _now() -> str:

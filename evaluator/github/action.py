@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -19,6 +20,7 @@ from evaluator.github.events import Activity
 from evaluator.progress import progress
 from evaluator.redaction import Redactor, secrets
 from evaluator.results import Reason, Run
+from evaluator.runners.stopping import stop_on_signals
 
 Evaluate = Callable[..., Run]
 
@@ -36,7 +38,9 @@ def run(environ: Mapping[str, str], stream: TextIO, evaluate: Evaluate = pipelin
         return EXIT_CONFIGURATION
     redactor = Redactor(environ)
     try:
-        return _act(settings, environ, log, redactor, evaluate)
+        # A cancelled job still publishes what it has.
+        with stop_on_signals() as stop:
+            return _act(settings, environ, log, redactor, partial(evaluate, stop=stop))
     except UserError as error:
         publish.user_error(settings, error, log, redactor)
         return EXIT_CONFIGURATION
@@ -71,6 +75,7 @@ def _act(settings: Environment, environ: Mapping[str, str], log: Log, redactor: 
                 notes=rules.notes + ([Reason(kind="note", text=activity.note)] if activity.note else []),
                 model=inputs.model,
                 tasks=list(inputs.tasks) if inputs.tasks else None,
+                commit=activity.head_sha or settings.sha,
                 progress=progress(log.stream),
                 environ=environment.without_runner_secrets(environ),
             )

@@ -55,7 +55,8 @@ def make(
 
     `started`: the reading of the monotonic clock from which the run's time limit counts.
     """
-    return asyncio.run(_make(plan, subject, config, fingerprint, journal, progress, environ, stop or StopSignal(), started))
+    calling = _make(plan, subject, config, fingerprint, journal, progress, environ, stop or StopSignal(), started)
+    return asyncio.run(calling)
 
 
 async def _make(

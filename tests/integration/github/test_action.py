@@ -99,6 +99,7 @@ def test_on_a_pull_request_the_bases_rules_reach_the_evaluation(runner: ActionsR
     assert isinstance(evaluation.asked["baseline"], Found)
     assert evaluation.asked["allow_missing"] is False
     assert len(evaluation.asked["notes"]) == 2
+    assert evaluation.asked["commit"] == runner.head
 
 
 def test_in_a_merge_queue_the_bases_rules_apply_and_nothing_is_posted(

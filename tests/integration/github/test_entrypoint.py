@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,16 +29,21 @@ START = (
 Script = Callable[[Received], Reply]
 
 
-def act(runner: ActionsRunner, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+def start(runner: ActionsRunner, environ: dict[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
         [sys.executable, "-I", "-B", "-c", START],
         env={"PATH": os.environ["PATH"], **environ},
         cwd=runner.workspace,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=120,
-        check=False,
     )
+
+
+def act(runner: ActionsRunner, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    process = start(runner, environ)
+    stdout, stderr = process.communicate(timeout=180)
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +140,23 @@ def test_a_model_that_writes_commands_and_markers_reaches_neither_log_nor_commen
     assert "| x |" not in body
 
 
+def test_a_cancelled_job_publishes_what_it_has_and_is_no_pass(runner: ActionsRunner, server: GitHubServer) -> None:
+    asked = threading.Event()
+
+    def slow(request: Received) -> Reply:
+        asked.set()
+        return replace(agent.good(request), delay=30.0)
+
+    with ModelServer(slow) as model:
+        process = start(runner, runner.environ("pull_request", runner.pull_request()) | agent.provider(model))
+        assert asked.wait(timeout=120)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=20)
+    assert process.returncode == 3, stdout + stderr
+    assert runner.outputs()["verdict"] == "inconclusive"
+    assert "inconclusive" in server.comments[7][0]["body"].lower()
+
+
 def test_an_installation_that_cannot_be_imported_is_no_regression(tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-I", "-S", str(ROOT / "entrypoint.py")],
@@ -142,5 +167,5 @@ def test_an_installation_that_cannot_be_imported_is_no_regression(tmp_path: Path
         check=False,
     )
     assert ended.returncode == 70
-    assert ended.stdout == "::error title=trapgate%3A internal error::ModuleNotFoundError\n"
+    assert ended.stdout == "::error title=trapgate%3A internal error::ModuleNotFoundError (evaluator)\n"
     assert ended.stderr == ""

@@ -1,0 +1,308 @@
+"""The commands that need no model: what they print, write and return, and that they never import litellm."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from evaluator.results import decode_run
+from tests.integration.repository import ROOT, TRAP, call, trapgate, write_task
+
+
+@pytest.fixture
+def repository(tmp_path):
+    write_task(tmp_path / "task")
+    (tmp_path / "trap.yaml").write_text(TRAP)
+    return tmp_path
+
+
+def write_outputs(folder, amounts):
+    """Outputs for cases r00, r01, …, refunding these amounts; None leaves a case out."""
+    rows = [
+        {"case_id": f"r{n:02}", "attempt": 1, "text": call(n, amount), "stop_reason": "stop", "something": "else"}
+        for n, amount in enumerate(amounts)
+        if amount is not None
+    ]
+    (folder / "outputs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def score(folder, amounts, *arguments):
+    write_outputs(folder, amounts)
+    done = trapgate(folder, "score", "./task", "--outputs", "outputs.jsonl", *arguments)
+    results = folder / "trapgate-results" / "results.json"
+    return done, decode_run(results.read_bytes(), "r") if results.exists() else None
+
+
+def accept(folder, amounts):
+    done, _ = score(folder, amounts)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = trapgate(folder, "baseline", "accept", "--why", "first")
+    assert done.returncode == 0, done.stderr
+
+
+# score
+
+
+def test_score_judges_coverage_and_canaries_only(repository):
+    done, run = score(repository, [24.5] * 6 + [49.0] * 4)
+    assert (done.returncode, run.verdict, run.rules) == (0, "pass", [])
+    assert run.tasks[0].metrics["pass_rate"].value == 0.6
+    assert run.tasks[0].deterministic
+    assert {path.name for path in (repository / "trapgate-results").iterdir()} == {
+        "results.json",
+        "comment.md",
+        "report.html",
+    }
+
+
+def test_a_case_without_a_row_is_missing_and_counts_against_coverage(repository):
+    done, run = score(repository, [24.5] * 9 + [None])
+    assert (done.returncode, run.verdict) == (3, "inconclusive")
+    assert (run.tasks[0].planned, run.tasks[0].scored) == (10, 9)
+    assert run.totals.infrastructure == {"no_output": 1}
+
+
+def test_a_case_may_have_any_number_of_attempts(repository):
+    rows = [{"case_id": "r00", "text": call(0)}, {"case_id": "r00", "text": call(0, 49)}]
+    rows += [{"case_id": f"r{n:02}", "text": call(n)} for n in range(1, 10)]
+    (repository / "o.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = trapgate(repository, "score", "./task", "--outputs", "o.jsonl", "--json")
+    task = json.loads(done.stdout)["tasks"][0]
+    assert done.returncode == 0
+    assert (task["planned"], task["scored"]) == (11, 11)
+    assert task["metrics"]["pass_rate"]["value"] == pytest.approx(0.95)
+
+
+def test_outputs_of_no_known_case_are_said(repository):
+    write_outputs(repository, [24.5] * 10)
+    with (repository / "outputs.jsonl").open("a") as file:
+        file.write(json.dumps({"case_id": "stranger", "text": "x"}) + "\n")
+    done = trapgate(repository, "score", "./task", "--outputs", "outputs.jsonl")
+    assert done.returncode == 0
+    assert "1 output belongs to no case: stranger" in done.stdout
+
+
+def test_with_a_configuration_its_gate_and_baseline_judge(repository):
+    first, _ = score(repository, [24.5] * 10, "--config", "trap.yaml")
+    assert first.returncode == 3, "there is no baseline yet"
+    assert trapgate(repository, "baseline", "accept").returncode == 0
+    done, run = score(repository, [24.5] * 9 + [49.0], "--config", "trap.yaml")
+    assert (done.returncode, run.verdict) == (1, "regression")
+    assert run.comparison.tasks[0].regressed[0].findings[0].path == "$.amount"
+
+
+def test_score_without_anything_to_score_says_what_to_give(repository):
+    done = trapgate(repository, "score", "./task")
+    assert done.returncode == 2
+    assert "there is nothing to score" in done.stderr
+    assert "--outputs" in done.stderr
+
+
+def test_every_bad_row_is_named_at_once(repository):
+    (repository / "o.jsonl").write_text('{"case_id": 1}\n{"text": "x"}\nnot json\n')
+    done = trapgate(repository, "score", "./task", "--outputs", "o.jsonl")
+    assert done.returncode == 2
+    for line in (1, 2, 3):
+        assert f"o.jsonl:{line}:" in done.stderr
+
+
+# compare
+
+
+def test_compare_tells_better_from_worse(repository):
+    accept(repository, [24.5] * 8 + [49.0] * 2)
+    score(repository, [24.5] * 10)
+    better = trapgate(repository, "compare", ".trap/baseline.json", "trapgate-results/results.json")
+    score(repository, [24.5] * 7 + [49.0] * 3)
+    worse = trapgate(repository, "compare", ".trap/baseline.json", "trapgate-results/results.json", "--json")
+    assert better.returncode == 0, better.stdout
+    assert worse.returncode == 1
+    assert json.loads(worse.stdout)["verdict"] == "regression"
+
+
+def test_compare_takes_two_result_files(repository):
+    score(repository, [24.5] * 10, "--output", "one")
+    write_outputs(repository, [49.0] * 10)
+    trapgate(repository, "score", "./task", "--outputs", "outputs.jsonl", "--output", "two")
+    done = trapgate(repository, "compare", "one/results.json", "two/results.json")
+    assert done.returncode == 1
+
+
+def test_compare_scores_both_sides_again_and_calls_a_doctored_result_drift(repository):
+    accept(repository, [24.5] * 10)
+    score(repository, [24.5] * 9 + [49.0])
+    path = repository / "trapgate-results" / "results.json"
+    document = json.loads(path.read_text())
+    attempt = document["tasks"][0]["cases"][9]["attempts"][0]
+    attempt |= {"passed": True, "failure_mode": None}
+    path.write_text(json.dumps(document))
+    done = trapgate(repository, "compare", ".trap/baseline.json", "trapgate-results/results.json")
+    assert done.returncode == 4
+    assert "task/r09 attempt 1: passed → failed (wrong_value)" in done.stdout
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema_version": 9}', '{"a":' * 100_000])
+def test_compare_of_something_else_is_an_error_and_no_verdict(repository, text):
+    score(repository, [24.5] * 10)
+    (repository / "odd.json").write_text(text)
+    for arguments in (["odd.json", "trapgate-results/results.json"], ["trapgate-results/results.json", "odd.json"]):
+        done = trapgate(repository, "compare", *arguments)
+        assert done.returncode == 2
+        assert done.stderr.startswith("odd.json: ")
+        assert "Traceback" not in done.stderr
+
+
+def test_compare_of_a_file_that_is_not_there_is_an_error(repository):
+    done = trapgate(repository, "compare", "a.json", "b.json")
+    assert done.returncode == 2
+    assert done.stderr.startswith("a.json: there is no such file")
+
+
+# baseline
+
+
+def test_accept_writes_who_when_and_why_and_show_says_it(repository):
+    accept(repository, [24.5] * 10)
+    done = trapgate(repository, "baseline", "show")
+    assert done.returncode == 0
+    assert ": first" in done.stdout
+    assert "10 cases × 1, 10 attempts scored, pass_rate 1.00" in done.stdout
+
+
+def test_accept_ends_allow_missing_and_keeps_the_rest_of_the_file(repository):
+    text = TRAP.replace("baseline: {", "baseline: {allow_missing: true, ") + "# the end\n"
+    (repository / "trap.yaml").write_text(text)
+    score(repository, [24.5] * 10)
+    done = trapgate(repository, "baseline", "accept")
+    assert done.returncode == 0, done.stderr
+    assert (repository / "trap.yaml").read_text() == text.replace("allow_missing: true", "allow_missing: false")
+
+
+def test_an_incomplete_run_is_no_baseline(repository):
+    score(repository, [24.5] * 9 + [None])
+    done = trapgate(repository, "baseline", "accept")
+    assert done.returncode == 2
+    assert "not every planned attempt was scored (task 9 of 10)" in done.stderr
+    assert not (repository / ".trap").exists()
+
+
+def test_a_run_with_broken_canaries_is_no_baseline(repository):
+    score(repository, [24.5] * 10)
+    path = repository / "trapgate-results" / "results.json"
+    document = json.loads(path.read_text())
+    document["canaries"]["cases"][0]["ok"] = False
+    path.write_text(json.dumps(document))
+    done = trapgate(repository, "baseline", "accept")
+    assert done.returncode == 2
+    assert "the validators cannot be trusted" in done.stderr
+
+
+def test_show_without_a_baseline_is_an_error(repository):
+    done = trapgate(repository, "baseline", "show")
+    assert done.returncode == 2
+    assert "there is no such file" in done.stderr
+
+
+# canaries, validate, init, pin
+
+
+def test_canaries_are_all_as_expected(repository):
+    done = trapgate(repository, "canaries")
+    assert done.returncode == 0
+    assert " canaries ok (set 1)" in done.stdout
+    document = json.loads(trapgate(repository, "canaries", "--json").stdout)
+    assert all(canary["ok"] for canary in document["cases"])
+
+
+def test_a_missing_canary_set_is_an_error_not_a_pass(repository):
+    text = "canaries: ./none\n" + TRAP
+    (repository / "trap.yaml").write_text(text)
+    assert trapgate(repository, "canaries", "--config", "trap.yaml").returncode == 2
+    (repository / "none").mkdir()
+    done = trapgate(repository, "canaries", "--config", "trap.yaml")
+    assert done.returncode == 2
+    assert "canaries-broken" in done.stderr
+
+
+def test_validate_names_a_gold_that_cannot_pass(repository):
+    assert trapgate(repository, "validate").returncode == 0
+    answer = repository / "task" / "expected" / "r03" / "answer.json"
+    answer.write_text(answer.read_text().replace(": 24.5}", ": 42.5}"))
+    done = trapgate(repository, "validate")
+    assert done.returncode == 2
+    assert "fault: refunds/r03: the expected answer fails its own scorer as wrong_value" in done.stdout
+
+
+def test_init_writes_files_that_are_valid_as_they_are(tmp_path):
+    assert trapgate(tmp_path, "init").returncode == 0
+    done = trapgate(tmp_path, "validate")
+    assert done.returncode == 0, done.stdout + done.stderr
+    again = trapgate(tmp_path, "init")
+    assert again.returncode == 2
+    assert "trap.yaml exists already" in again.stderr
+
+
+def test_pin_turns_a_branch_into_its_commit_and_the_file_then_validates(repository):
+    origin = repository / "origin"
+    write_task(origin / "tasks" / "t")
+    environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
+    git = ["git", "-C", str(origin), "-c", "user.name=t", "-c", "user.email=t@t"]
+    for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *arguments], check=True, env=environ)
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    source = f"git+file://{origin}@main#subdirectory=tasks/t"
+    (repository / "trap.yaml").write_text(TRAP.replace("./task", source + "  # the tasks"))
+    unpinned = trapgate(repository, "validate")
+    assert unpinned.returncode == 2
+    assert unpinned.stderr.startswith("trap.yaml:9:13: ")
+    assert "trapgate pin" in unpinned.stderr
+    assert trapgate(repository, "pin").returncode == 0
+    assert f"@{commit}#subdirectory=tasks/t  # the tasks" in (repository / "trap.yaml").read_text()
+    done = trapgate(repository, "validate")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# the process
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["canaries"],
+        ["validate"],
+        ["score", "./task", "--outputs", "outputs.jsonl"],
+        ["compare", "trapgate-results/results.json", "trapgate-results/results.json"],
+        ["baseline", "accept"],
+    ],
+)
+def test_what_calls_no_model_imports_no_litellm(repository, arguments):
+    score(repository, [24.5] * 10)
+    program = (
+        "import sys; from evaluator.cli import main; code = main(sys.argv[1:]);"
+        "sys.exit('litellm was imported' if 'litellm' in sys.modules else code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=repository,
+        env={"PATH": os.environ["PATH"], "HOME": str(repository), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["score"], ["compare"], ["baseline", "accept"], ["pin"]])
+def test_help_is_there_with_examples(tmp_path, command):
+    done = trapgate(tmp_path, *command, "--help")
+    assert done.returncode == 0
+    assert "example" in done.stdout
+
+
+def test_bad_arguments_end_with_two(tmp_path):
+    assert trapgate(tmp_path, "runn").returncode == 2
+    assert trapgate(tmp_path).returncode == 2
