@@ -18,7 +18,7 @@ lint: $(VENV)/.test
 	$(BIN)/hadolint Dockerfile
 
 unit: $(VENV)/.test
-	$(BIN)/python -m pytest -m "not container"
+	$(BIN)/python -m pytest -m "not container" --numprocesses auto --dist loadfile
 
 # Needs root, and buildah and podman or a Debian system that can install them.
 container: $(VENV)/.test
@@ -39,6 +39,7 @@ lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url pyproject.toml -o requirements.lock
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --extra model --extra test pyproject.toml -c requirements.lock -o requirements-test.lock
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --extra model pyproject.toml -c requirements.lock -o requirements-demo.lock
+	echo "hatchling>=1.27" | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url - -c requirements-test.lock -o requirements-build.lock
 
 clean:
 	rm -rf $(VENV) build dist

@@ -41,7 +41,7 @@ def outputs(run: Run, code: int, results: str) -> dict[str, str]:
         "coverage": f"{run.totals.scored / run.totals.planned:.4f}" if run.totals.planned else "",
         "regressed": "" if compared is None else str(sum(len(task.regressed) for task in compared)),
         "fixed": "" if compared is None else str(sum(len(task.fixed) for task in compared)),
-        "cost-usd": "" if run.totals.cost_usd is None else f"{run.totals.cost_usd:.6f}",
+        "cost-usd": f"{run.totals.cost_usd:.6f}" if run.totals.cost_state == "known" else "",
     }
 
 
