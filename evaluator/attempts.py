@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -62,6 +61,19 @@ def recorded(task: Task, rows: Sequence[Recorded]) -> tuple[list[Made], list[str
     return made, sorted({row.case_id for row in rows} - known)
 
 
-def counts(made: Iterable[Made]) -> Mapping[str, int]:
-    """Case id → number of attempts."""
-    return Counter(each.case_id for each in made)
+def counts(rows: Iterable[Recorded], task: Task) -> Mapping[str, int]:
+    """Case id → its attempts, going by the highest attempt number, for the cases of `task` that have any."""
+    known = {case.id for case in task.cases}
+    highest: dict[str, int] = {}
+    for row in rows:
+        if row.case_id in known:
+            highest[row.case_id] = max(highest.get(row.case_id, 0), row.number)
+    return highest
+
+
+def planned(task: Task, rows: Sequence[Recorded], repeats: int) -> dict[str, int]:
+    """Case id → attempts that were to be made: at least `repeats`, and for a case without a row as many as any other
+    case has. Otherwise a case that is missing would weigh less than one that is there."""
+    found = counts(rows, task)
+    most = max(found.values(), default=1)
+    return {case.id: max(repeats, found.get(case.id, most)) for case in task.cases}

@@ -7,12 +7,18 @@ configuration or input, 3 inconclusive, 4 drift, 70 a bug of trapgate.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
+import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from evaluator import __version__
 from evaluator.errors import EXIT_CONFIGURATION, EXIT_INTERNAL, UserError
+from evaluator.transcript import well_formed
 
 _EXAMPLES = {
     "trapgate": """\
@@ -64,17 +70,40 @@ def console() -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Runs one command; returns the exit code. Bad input is a message on standard error, a bug a short one too."""
-    options = _parser().parse_args(arguments)
+    _never_fail_on_text(sys.stdout, sys.stderr)
+    options = _parser().parse_args([well_formed(argument) for argument in arguments])
     try:
         command: Callable[[argparse.Namespace], int] = options.command
-        return command(options)
+        code = command(options)
+        sys.stdout.flush()  # a report that did not get out was no verdict
+        return code
     except UserError as error:
         print(f"{error}\n({error.code})", file=sys.stderr)
         return EXIT_CONFIGURATION
-    except BrokenPipeError:
-        # `trapgate … | head`: whoever read has what it wanted. The verdict was not delivered, so it is not a pass.
-        sys.stderr.close()
+    except OSError as error:
+        # `trapgate … | head`, a full disk: nothing more can be written, not even when Python ends.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _report_bug(error)
         return EXIT_INTERNAL
+    except Exception as error:  # Python's own exit code would say "regression"
+        _report_bug(error)
+        return EXIT_INTERNAL
+
+
+def _never_fail_on_text(*streams: TextIO) -> None:
+    """A verdict must not be lost because a terminal cannot show a letter."""
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _report_bug(error: Exception) -> None:
+    """Says what broke and where, without the message, which may quote a key or a model."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    with contextlib.suppress(OSError):
+        print(f"internal error: {type(error).__name__}{place}; there is no verdict", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -94,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     score.add_argument("source", metavar="SOURCE", help="folder or pinned git source of the task")
     score.add_argument("--outputs", metavar="FILE", type=Path, help="JSON Lines, one output a line")
     score.add_argument("--format", metavar="F", help="format of the task; detected when left out")
+    score.add_argument("--task", metavar="T", help="which task of trap.yaml, where several have this source")
     score.add_argument("--config", metavar="FILE", type=Path, help="take gate and baseline from this trap.yaml")
     _output_option(score)
     _json_option(score)

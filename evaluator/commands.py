@@ -37,6 +37,7 @@ def run(options: argparse.Namespace) -> int:
     from evaluator.progress import progress
     from evaluator.runners.stopping import stop_on_signals
 
+    pipeline.clear(options.output)
     config, folder = _config(options.config)
     with stop_on_signals() as stop:
         result = pipeline.evaluate(
@@ -59,12 +60,14 @@ def score(options: argparse.Namespace) -> int:
     """`trapgate score`: score what somebody else produced."""
     from evaluator import pipeline
 
+    pipeline.clear(options.output)
     config, folder = _config(options.config) if options.config else (None, Path())
     result = pipeline.score(
         options.source,
         outputs=options.outputs,
         format_name=options.format,
         config=config,
+        task_name=options.task,
         folder=folder,
         output=options.output,
         cache=_cache(os.environ),
@@ -117,18 +120,19 @@ def accept(options: argparse.Namespace) -> int:
     config, folder = _config(options.config)
     results = options.results or Path("trapgate-results") / "results.json"
     result = decode_run(_bytes(results), str(results))
-    _refuse_unfit(result, results)
+    _refuse_unfit(result, results, config)
     accepted = Acceptance(by=_who(os.environ), at=_now(), why=options.why or "no reason given")
     path = folder / config.baseline.path
     file.write(path, Baseline(schema_version=SCHEMA_VERSION, accepted=accepted, run=result))
-    print(f"baseline written to {path}: {_in_short(result)}")
+    print(f"accepted the run of {result.started} ({result.verdict}): {_in_short(result)}")
+    print(f"baseline written to {path}")
     if config.baseline.allow_missing:
         from evaluator.config.edit import set_scalar
 
         text = options.config.read_text(encoding="utf-8")
         changed = set_scalar(text, ("baseline", "allow_missing"), False, str(options.config))
         file.write_atomically(options.config, changed.encode())
-        print(f"{options.config}: baseline.allow_missing is now false, since there is one")
+        print(f"{options.config}: baseline.allow_missing is false now that there is one")
     return EXIT_PASS
 
 
@@ -247,15 +251,16 @@ def _as_baseline(run: Run) -> Baseline:
     return Baseline(schema_version=SCHEMA_VERSION, accepted=accepted, run=run)
 
 
-def _refuse_unfit(run: Run, path: Path) -> None:
+def _refuse_unfit(run: Run, path: Path, config: Config) -> None:
     """A baseline is the ruler of every later run: one that is broken or has gaps would let regressions through."""
     broken = [canary.id for canary in run.canaries.cases if not canary.ok]
     mend = "Run again, and accept a run that is complete."
     if broken or not run.canaries.cases:
         what = f"its canaries failed ({', '.join(broken) or 'none was scored'}): the validators cannot be trusted"
         raise user_error("accept-drift", what, where=str(path), mend="Find out why first: `trapgate canaries`.")
-    if run.selection is not None:
-        what = f"it holds only the tasks that were asked for ({', '.join(run.selection)})"
+    names, wanted = {task.name for task in run.tasks}, {task.name for task in config.tasks}
+    if run.selection is not None or names != wanted:
+        what = f"it holds the tasks {', '.join(sorted(names))}; {config.path} has {', '.join(sorted(wanted))}"
         raise user_error("accept-partial", what, where=str(path), mend=mend)
     short = [f"{task.name} {task.scored} of {task.planned}" for task in run.tasks if task.scored < task.planned]
     if short or not run.tasks:

@@ -6,7 +6,8 @@ against the coverage of the comparison; nothing is left out in silence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 import msgspec
@@ -14,7 +15,7 @@ import msgspec
 from evaluator import statistics
 from evaluator.metrics import case_value, metric_of
 from evaluator.results import CaseChange, CaseResult, Evidence, Fingerprint, TaskComparison, TaskResult
-from evaluator.vocabulary import known_metrics
+from evaluator.vocabulary import AMOUNT_METRICS, known_metrics
 
 _SAME = 1e-9
 
@@ -30,16 +31,15 @@ class Pair(msgspec.Struct, frozen=True):
         """A change cannot take the mark away from a case: either side's counts."""
         return self.baseline.critical or self.now.critical
 
-    def in_slice(self, name: str) -> bool:
-        """As for `critical`: a change of tags does not take a case out of its slice."""
-        return name in self.baseline.slices or name in self.now.slices
-
 
 class Pairing(msgspec.Struct, frozen=True, kw_only=True):
-    """The cases of one task, sorted by what can be said about them. `is_new`: the baseline does not know the task."""
+    """The cases of one task, sorted by what can be said about them. `is_new`: the baseline does not know the task;
+    `baseline`, `now`: all cases of either side."""
 
     task: str
     is_new: bool
+    baseline: list[CaseResult]
+    now: list[CaseResult]
     pairs: list[Pair]
     not_comparable: list[str]
     removed: list[CaseResult]
@@ -48,6 +48,11 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int
     baseline_repeats: int
     deterministic: bool
+
+    @property
+    def k(self) -> int:
+        """The k of pass^k that both sides can give."""
+        return min(self.repeats, self.baseline_repeats)
 
     @property
     def coverage(self) -> float:
@@ -73,6 +78,8 @@ def pair(baseline: TaskResult | None, now: TaskResult) -> Pairing:
     return Pairing(
         task=now.name,
         is_new=baseline is None,
+        baseline=list(before.values()),
+        now=now.cases,
         pairs=sorted(pairs, key=lambda each: each.now.id),
         not_comparable=sorted(not_comparable),
         removed=[before[case_id] for case_id in sorted(before.keys() - after.keys())],
@@ -89,7 +96,8 @@ def _scored(case: CaseResult) -> bool:
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """A metric on both sides of the same cases. `missing`: cases that had a value in the baseline and have none now."""
+    """A metric on both sides of the same cases: a mean, or the sum of an amount. `missing`: cases that had a value in
+    the baseline and have none now."""
 
     baseline: float
     now: float
@@ -100,21 +108,21 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 def difference(
     metric: str,
     pairing: Pairing,
+    pairs: Sequence[Pair] | None = None,
     *,
     alpha: float,
     higher_is_better: bool,
-    keep: Callable[[Pair], bool] = lambda _: True,
 ) -> Difference | None:
-    """A metric's change over the paired cases that have a value on both sides; None where none has.
+    """A metric's change over `pairs` (all of the pairing's) that have a value on both sides; None where none has.
 
     One attempt a case and values of 0 or 1 on both sides: exact McNemar. Otherwise the mean over a case's attempts,
     then a sign-flip test of the paired differences. Recordings on both sides: no test, any change is real.
     """
     before, after, missing = [], [], []
-    for each in filter(keep, pairing.pairs):
+    for each in pairing.pairs if pairs is None else pairs:
         # The same k on both sides: pass^3 of one run is not to be held against pass^5 of another.
-        old = case_value(metric, each.baseline, pairing.repeats)
-        new = case_value(metric, each.now, pairing.repeats)
+        old = case_value(metric, each.baseline, pairing.k)
+        new = case_value(metric, each.now, pairing.k)
         if old is not None and new is not None:
             before.append(old)
             after.append(new)
@@ -122,12 +130,21 @@ def difference(
             missing.append(each.now.id)
     if not before:
         return None
-    return Difference(
-        baseline=fmean(before),
-        now=fmean(after),
-        evidence=evidence(before, after, alpha, pairing.deterministic, higher_is_better=higher_is_better),
-        missing=missing,
-    )
+    found = evidence(before, after, alpha, pairing.deterministic, higher_is_better=higher_is_better)
+    if metric in AMOUNT_METRICS:
+        return Difference(
+            baseline=math.fsum(before), now=math.fsum(after), evidence=_of_sums(found, len(before)), missing=missing
+        )
+    return Difference(baseline=fmean(before), now=fmean(after), evidence=found, missing=missing)
+
+
+def _of_sums(found: Evidence, n: int) -> Evidence:
+    """Evidence on a mean over n cases, as evidence on their sum."""
+    scaled = {
+        name: value * n if (value := getattr(found, name)) is not None else None
+        for name in ("difference", "low", "high", "detectable")
+    }
+    return msgspec.structs.replace(found, **scaled)
 
 
 def evidence(
@@ -167,11 +184,11 @@ def evidence(
 def _detectable(harm: Sequence[float], alpha: float, *, binary: bool) -> float | None:
     by_spread = statistics.detectable_mean(harm, alpha)
     by_count = statistics.detectable_share(len(harm), alpha)
-    if not binary:
-        return by_spread if by_spread is not None else by_count
-    # With few discordant cases the normal approximation promises drops that the exact test cannot show.
-    if by_count is None:
+    if by_count is None:  # too few cases for any drop to be significant
         return None
+    if not binary:
+        return by_spread
+    # With few discordant cases the normal approximation promises drops that the exact test cannot show.
     return max(by_spread, by_count) if by_spread is not None else by_count
 
 

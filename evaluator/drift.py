@@ -37,12 +37,11 @@ def rescore(tasks: list[TaskResult]) -> Rescored:
 
 
 def _rescore_case(task: TaskResult, case: CaseResult, changes: list[str]) -> CaseResult:
-    stored = [attempt for attempt in case.attempts if attempt.status == "scored"]
-    if not stored:
-        return case
     score = scoring.prepare(
         task.scorer, Case(id=case.id, request=case.request, expected=case.expected, options=case.options)
     )
+    if gold := _gold_change(task, case, score):
+        changes.append(f"{task.name}/{case.id}: {gold}")
     attempts = []
     for attempt in case.attempts:
         if attempt.status != "scored" or attempt.transcript is None:
@@ -88,17 +87,15 @@ def _word(attempt: Attempt) -> str:
     return "passed" if attempt.passed else f"failed ({attempt.failure_mode})"
 
 
-def gold_drift(baseline: list[TaskResult], now: list[TaskResult]) -> list[str]:
-    """Expected answers that their scorer accepted in the baseline and refuses now, at the same digest."""
-    before = {(task.name, case.id): (case.digest, task.faults) for task in baseline for case in task.cases}
-    lines = []
-    for task in now:
-        digests = {case.id: case.digest for case in task.cases}
-        for case_id, fault in task.faults.items():
-            digest, faults = before.get((task.name, case_id), (None, {}))
-            if digest == digests.get(case_id) and case_id not in faults:
-                lines.append(f"{task.name}/{case_id}: its expected answer passed before and is refused now: {fault}")
-    return lines
+def _gold_change(task: TaskResult, case: CaseResult, score: scoring.Scorer) -> str:
+    """In words, where the baseline's own expected answer passed its scorer then and does not now; else empty. Today's
+    expected answers are no witness: the change may have edited them."""
+    if case.gold is None or case.id in task.faults:
+        return ""
+    again = score(case.gold)
+    if isinstance(again, Infrastructure):
+        return f"its expected answer passed, now {again.kind}: {again.message}"
+    return "" if again.passed else f"its expected answer passed, now it fails as {again.failure_mode}"
 
 
 def provider_drift(

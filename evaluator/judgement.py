@@ -15,8 +15,8 @@ from evaluator.baselines import BaselineState, Found
 from evaluator.cases import Subject
 from evaluator.comparison import compare_task, fingerprint_differences, pair
 from evaluator.config.types import GateConfig
-from evaluator.drift import gold_drift, provider_drift, rescore
-from evaluator.gate import Evidence, decide
+from evaluator.drift import provider_drift, rescore
+from evaluator.gate import decide
 from evaluator.metrics import totals
 from evaluator.results import (
     SCHEMA_VERSION,
@@ -27,11 +27,13 @@ from evaluator.results import (
     Run,
     TaskResult,
 )
+from evaluator.rules import Facts
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """A run before it is judged. `started` is ISO 8601 in UTC, `seconds` wall time. `selection`: the tasks asked for,
     None for all; `unselected`: those of the configuration that were therefore left out.
+    `expected`: tasks of the rules' own configuration that were to be run; without them a change could drop a task.
     `rescored`: stored scores of this run that today's validators do not give again."""
 
     name: str | None
@@ -44,6 +46,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     commit: str | None = None
     selection: list[str] | None = None
     unselected: list[str] = []
+    expected: list[str] = []
     warnings: list[Reason] = []
     rescored: list[str] = []
 
@@ -56,8 +59,8 @@ def judge(
     allow_missing: bool = False,
 ) -> Run:
     """The run with comparison, rules and verdict. `baseline` None: there is nothing to compare with by intention."""
-    comparison, evidence = _compare(measured, baseline, gate, allow_missing)
-    decision = decide(gate, evidence)
+    comparison, facts = _compare(measured, baseline, gate, allow_missing)
+    decision = decide(gate, facts)
     return Run(
         schema_version=SCHEMA_VERSION,
         evaluator=__version__,
@@ -80,42 +83,49 @@ def judge(
 
 def _compare(
     measured: Measured, baseline: BaselineState | None, gate: GateConfig, allow_missing: bool
-) -> tuple[Comparison | None, Evidence]:
+) -> tuple[Comparison | None, Facts]:
+    names = {task.name for task in measured.tasks}
+    lost = {name: "which the rules expect" for name in measured.expected if name not in names}
     if not isinstance(baseline, Found):
-        evidence = Evidence(
+        facts = Facts(
             canaries=measured.canaries,
             tasks=measured.tasks,
             baseline=baseline,
             pairings={},
+            lost_tasks=lost,
             allow_missing=allow_missing,
             unselected=measured.unselected,
         )
-        return None, evidence
+        return None, facts
     stored = baseline.baseline.run
     wanted = [task for task in stored.tasks if task.name not in measured.unselected]
     rescored = rescore(wanted)
     before = {task.name: task for task in rescored.tasks}
     pairings = {task.name: pair(before.get(task.name), task) for task in measured.tasks}
-    names = {task.name for task in measured.tasks}
-    changes = [*measured.rescored, *rescored.changes, *gold_drift(wanted, measured.tasks)]
+    changes = [*measured.rescored, *rescored.changes]
     comparison = Comparison(
         baseline=f"{baseline.where}, accepted {baseline.baseline.accepted.at} by {baseline.baseline.accepted.by}",
         tasks=[compare_task(pairing, before.get(name), gate.alpha) for name, pairing in pairings.items()],
         fingerprint=fingerprint_differences(stored.fingerprint, measured.fingerprint),
         validator_drift=changes,
     )
-    evidence = Evidence(
+    facts = Facts(
         canaries=measured.canaries,
         tasks=measured.tasks,
         baseline=baseline,
         pairings=pairings,
-        lost_tasks=[task for task in rescored.tasks if task.name not in names],
+        lost_tasks=lost
+        | {
+            task.name: f"with {len(task.cases)} cases of the baseline"
+            for task in rescored.tasks
+            if task.name not in names
+        },
         validator=_in_short(changes),
         movers=provider_drift(stored, measured.fingerprint, list(pairings.values()), measured.tasks),
         allow_missing=allow_missing,
         unselected=measured.unselected,
     )
-    return comparison, evidence
+    return comparison, facts
 
 
 def _in_short(changes: list[str], most: int = 5) -> list[str]:

@@ -20,12 +20,10 @@ from evaluator.vocabulary import AMOUNT_METRICS, FAILURE_MODE_PREFIX, SHARE_METR
 def case_value(metric: str, case: CaseResult, k: int) -> float | None:
     """One case's value of a metric: the mean over its scored attempts, None where it has none.
 
-    `k` is the k of pass^k. An amount (cost, tokens) is the mean per attempt, and None as soon as one is unknown.
+    `k` is the k of pass^k. An amount (cost, tokens) is the sum over all its attempts, None as soon as one is unknown.
     """
     if metric in AMOUNT_METRICS:
-        amounts = [_amount(metric, attempt) for attempt in case.attempts]
-        known = [amount for amount in amounts if amount is not None]
-        return fmean(known) if known and len(known) == len(amounts) else None
+        return _sum(metric, [case])
     scored = [attempt for attempt in case.attempts if attempt.status == "scored"]
     if not scored:
         return None
@@ -55,10 +53,8 @@ def metric_of(metric: str, cases: Iterable[CaseResult], k: int) -> Metric | None
     interval; None as soon as one attempt's amount is unknown). None where no case has a value."""
     cases = list(cases)
     if metric in AMOUNT_METRICS:
-        amounts = [_amount(metric, attempt) for case in cases for attempt in case.attempts]
-        if not amounts or any(amount is None for amount in amounts):
-            return None
-        return Metric(value=math.fsum(amount for amount in amounts if amount is not None), n=len(cases))
+        amount = _sum(metric, cases)
+        return Metric(value=amount, n=len(cases)) if amount is not None else None
     values = [value for case in cases if (value := case_value(metric, case, k)) is not None]
     if not values:
         return None
@@ -90,6 +86,7 @@ def summarize(
             options=case.options,
             slices=case.slices,
             critical=case.critical,
+            gold=case.gold,
             attempts=list(attempts.get(case.id, ())),
         )
         for case in task.cases
@@ -130,8 +127,9 @@ def _summary(cases: Sequence[CaseResult], k: int, planned_per_case: Mapping[str,
 
 def totals(tasks: Sequence[TaskResult], seconds: float) -> Totals:
     """Sums over every attempt of a run; `seconds` is its wall time."""
-    attempts = [attempt for task in tasks for case in task.cases for attempt in case.attempts]
-    costs = [_amount("cost_usd", attempt) for attempt in attempts]
+    cases = [case for task in tasks for case in task.cases]
+    attempts = [attempt for case in cases for attempt in case.attempts]
+    costs = _amounts("cost_usd", cases)
     known = [cost for cost in costs if cost is not None]
     return Totals(
         attempts=len(attempts),
@@ -140,24 +138,39 @@ def totals(tasks: Sequence[TaskResult], seconds: float) -> Totals:
         infrastructure=dict(
             sorted(Counter(a.infrastructure.kind for a in attempts if a.infrastructure is not None).items())
         ),
-        input_tokens=_sum_known("input_tokens", attempts),
-        output_tokens=_sum_known("output_tokens", attempts),
+        input_tokens=_known_tokens("input_tokens", cases),
+        output_tokens=_known_tokens("output_tokens", cases),
         cost_usd=math.fsum(known) if known or not costs else None,
         cost_state="known" if len(known) == len(costs) else "partial" if known else "unknown",
         seconds=seconds,
     )
 
 
-def _sum_known(metric: str, attempts: Sequence[Attempt]) -> int | None:
-    amounts = [amount for attempt in attempts if (amount := _amount(metric, attempt)) is not None]
-    return int(sum(amounts)) if amounts else None
+def _known_tokens(metric: str, cases: Iterable[CaseResult]) -> int | None:
+    known = [amount for amount in _amounts(metric, cases) if amount is not None]
+    return int(math.fsum(known)) if known else None
 
 
-def _amount(metric: str, attempt: Attempt) -> float | None:
-    """Tokens or dollars of one attempt, None where unknown. One that was never sent, or was answered by an HTTP error,
-    cost nothing; one that timed out or was cut off may have been billed all the same, so it is unknown."""
-    failure = attempt.infrastructure
-    if attempt.status == "not_run" or (failure is not None and (failure.http_status or 0) >= 400):
-        return 0.0
-    usage = attempt.transcript.usage if attempt.transcript is not None else None
-    return None if usage is None else getattr(usage, metric)
+def _sum(metric: str, cases: Iterable[CaseResult]) -> float | None:
+    """None as soon as one amount is unknown, or where there is no attempt at all."""
+    cases = list(cases)
+    amounts = _amounts(metric, cases)
+    known = [amount for amount in amounts if amount is not None]
+    if len(known) < len(amounts) or not any(case.attempts for case in cases):
+        return None
+    return math.fsum(known)
+
+
+def _amounts(metric: str, cases: Iterable[CaseResult]) -> list[float | None]:
+    """Tokens or dollars of every attempt that may have cost something, None where unknown. One that was never sent, or
+    was answered by an HTTP error, cost nothing; one that timed out or was cut off may have been billed all the same."""
+    return [
+        getattr(attempt.transcript.usage, metric) if attempt.transcript and attempt.transcript.usage else None
+        for case in cases
+        for attempt in case.attempts
+        if attempt.status != "not_run" and not _http_error(attempt)
+    ]
+
+
+def _http_error(attempt: Attempt) -> bool:
+    return attempt.infrastructure is not None and (attempt.infrastructure.http_status or 0) >= 400

@@ -7,7 +7,7 @@ after the transcripts is in `judgement`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ import msgspec
 from evaluator import attempts, canaries, fingerprint, formats
 from evaluator.attempts import Made
 from evaluator.baselines import BaselineState, Found
-from evaluator.baselines.file import write_atomically
+from evaluator.baselines.file import not_writable, write_atomically
 from evaluator.cases import Task, digest_of
 from evaluator.config.types import Config, GateConfig, TaskConfig
 from evaluator.drift import rescore
@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # asyncio, which most commands do without
     from evaluator.runners.stopping import StopSignal
 
 RESULTS = "results.json"
+REPORTS = ("comment.md", "report.html")
 
 
 def evaluate(
@@ -45,8 +46,7 @@ def evaluate(
     baseline: BaselineState | None,
     progress: Progress,
     environ: Mapping[str, str],
-    gate: GateConfig | None = None,
-    allow_missing: bool | None = None,
+    rules: Config | None = None,
     notes: Sequence[Reason] = (),
     model: str | None = None,
     tasks: Sequence[str] | None = None,
@@ -56,10 +56,10 @@ def evaluate(
 ) -> Run:
     """Runs what `config` says and writes `output`/results.json; the run with its verdict.
 
-    `folder`: where trap.yaml's paths start. `gate`, `allow_missing`: the rules to judge by where they are not the
-    configuration's own (on a pull request they come from the base). `notes`: first lines of the report. `model`,
-    `tasks`: overrides; None takes the configuration's. `commit`: of the repository under test. `stop`: asks to
-    end early; what is there is judged and written all the same.
+    `folder`: where trap.yaml's paths start. `rules`: the configuration to judge by where it is not `config` itself (on
+    a pull request it is the base's): its gate, its prices, no fewer than its repeats, and all of its tasks. `notes`:
+    first lines of the report. `model`, `tasks`: overrides; None takes the configuration's. `commit`: of the repository
+    under test. `stop`: asks to end early; what is there is judged and written all the same.
 
     Raises UserError for bad configuration or input, before anything is paid for.
     """
@@ -68,7 +68,8 @@ def evaluate(
     from evaluator.runners.schedule import Job
 
     started, began = _now(), clock()
-    gate = gate or config.gate
+    rules = rules or config
+    config = _held_to(config, rules)
     ruler = run_canaries(config, folder, cache, environ)
     sound = bool(ruler.cases) and all(canary.ok for canary in ruler.cases)
     selected = _selected(config, tasks)
@@ -80,7 +81,7 @@ def evaluate(
     warnings = [*notes, *(Reason(kind="config", text=note) for note in config.notes)]
     results: list[TaskResult] = []
     if sound:  # a broken ruler measures nothing: no call is paid for
-        calling.refuse_unpriced(config, gate, subject.model)
+        calling.refuse_unpriced(config, rules.gate, subject.model)
         plan = [
             Job(task.name, case.id, number, case.request)
             for task, wanted in zip(loaded, selected, strict=True)
@@ -107,6 +108,8 @@ def evaluate(
             ]
             planned = {case.id: wanted.repeats for case in task.cases}
             results.append(_result(task, made, planned, wanted.repeats, deterministic=False))
+    # Without a sound ruler every task was left out, none was removed by the change.
+    chosen = {task.name for task in selected} if sound else set()
     measured = Measured(
         name=config.name,
         started=started,
@@ -117,11 +120,11 @@ def evaluate(
         subject=subject,
         commit=commit,
         selection=[task.name for task in selected] if tasks else None,
-        unselected=[task.name for task in config.tasks if task not in selected],
+        unselected=_left(config, rules, chosen) if tasks or not sound else [],
+        expected=[task.name for task in rules.tasks if not tasks or task.name in chosen] if sound else [],
         warnings=warnings,
     )
-    allowed = config.baseline.allow_missing if allow_missing is None else allow_missing
-    return _written(judge(measured, baseline, gate, allow_missing=allowed), output)
+    return _written(judge(measured, baseline, rules.gate, allow_missing=rules.baseline.allow_missing), output)
 
 
 def score(
@@ -130,6 +133,7 @@ def score(
     outputs: Path | None,
     format_name: str | None,
     config: Config | None,
+    task_name: str | None,
     folder: Path,
     output: Path,
     cache: Path,
@@ -138,7 +142,8 @@ def score(
     clock: Callable[[], float] = time.monotonic,
 ) -> Run:
     """Scores what somebody else produced for the task at `source`: the rows of `outputs`, else what the source itself
-    has recorded. Without `config` only coverage and canaries are judged.
+    has recorded. Without `config` only coverage and canaries are judged; `task_name` says which of its tasks is meant
+    where several have this source.
 
     Raises UserError for bad input.
     """
@@ -146,7 +151,7 @@ def score(
 
     started, began = _now(), clock()
     ruler = run_canaries(config, folder, cache, environ)
-    wanted = _task_of(source, format_name, config, folder)
+    wanted = _task_of(source, format_name, config, folder, task_name)
     # A source given on the command line starts where the user stands, one of trap.yaml where that file is.
     task = _load(wanted, folder if config is not None and wanted in config.tasks else Path(), cache, environ)
     rows = read_outputs(outputs) if outputs is not None else task.recorded
@@ -158,9 +163,11 @@ def score(
             mend="Give a file with --outputs, one JSON object a line.",
         )
     made, strangers = attempts.recorded(task, rows)
-    planned = attempts.counts(made)
-    result = _result(task, made, planned, min(planned.values(), default=1), deterministic=True)
+    planned = attempts.planned(task, rows, wanted.repeats)
+    repeats = wanted.repeats if config is not None else min(attempts.counts(rows, task).values(), default=1)
+    result = _result(task, made, planned, repeats, deterministic=True)
     mark = fingerprint.build([task], {}, ruler.version)
+    others = [each.name for each in config.tasks if each.name != task.name] if config is not None else []
     measured = Measured(
         name=config.name if config is not None else None,
         started=started,
@@ -168,12 +175,28 @@ def score(
         fingerprint=msgspec.structs.replace(mark, answered=fingerprint.answered([result])),
         canaries=ruler,
         tasks=[result],
-        unselected=[each.name for each in config.tasks if each.name != task.name] if config is not None else [],
+        selection=[task.name] if others else None,
+        unselected=others,
         warnings=_notes(strangers),
     )
     if config is None:
         return _written(judge(measured, None, GateConfig(rules=[])), output)
     return _written(judge(measured, baseline, config.gate, allow_missing=config.baseline.allow_missing), output)
+
+
+def clear(output: Path) -> None:
+    """Removes what an earlier run left in `output`, so that a run without a result leaves none behind.
+
+    Raises UserError `not-writable` where `output` cannot be a folder with results: before anything is paid for.
+    """
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        for name in (RESULTS, *REPORTS):
+            (output / name).unlink(missing_ok=True)
+        (output / ".writable").write_bytes(b"")
+        (output / ".writable").unlink()
+    except OSError as error:
+        raise not_writable(output, error) from error
 
 
 def compare(baseline: Found, run: Run, *, gate: GateConfig, canaries: CanaryResults) -> Run:
@@ -221,6 +244,21 @@ def _journal(cache: Path, output: Path) -> Path:
     return cache / "journals" / f"{digest_of(str(output.resolve()))[:16]}.jsonl"
 
 
+def _held_to(config: Config, rules: Config) -> Config:
+    """`config` with what it may not set for itself: the price that a cost rule goes by, and fewer attempts than the
+    rules' own, which would make pass^k easier and every drop harder to see."""
+    if rules is config:
+        return config
+    least = {task.name: task.repeats for task in rules.tasks}
+    tasks = [msgspec.structs.replace(task, repeats=max(task.repeats, least.get(task.name, 1))) for task in config.tasks]
+    return msgspec.structs.replace(config, price=rules.price, tasks=tasks)
+
+
+def _left(config: Config, rules: Config, chosen: Collection[str]) -> list[str]:
+    """The tasks of either that were not chosen, each once."""
+    return [name for name in dict.fromkeys(t.name for t in (*config.tasks, *rules.tasks)) if name not in chosen]
+
+
 def _selected(config: Config, names: Sequence[str] | None) -> list[TaskConfig]:
     known = [task.name for task in config.tasks]
     for name in names or ():
@@ -244,23 +282,37 @@ def _fetched(source: str, folder: Path, cache: Path, environ: Mapping[str, str])
     return fetch(location.parse(source, where="canaries"), base=folder, cache=cache, environ=environ).directory
 
 
-def _task_of(source: str, format_name: str | None, config: Config | None, folder: Path) -> TaskConfig:
+def _task_of(source: str, format_name: str | None, config: Config | None, folder: Path, name: str | None) -> TaskConfig:
     """The task of `config` that has this source, or one of its own name where there is no configuration."""
     if config is None:
-        return TaskConfig(name=_name_of(source), source=source, format=format_name)
-    for task in config.tasks:
-        if task.source == source or _same_folder(folder / task.source, Path(source)):
-            return task
+        return TaskConfig(name=name or _name_of(source), source=source, format=format_name)
+    fitting = [
+        task
+        for task in config.tasks
+        if name in (None, task.name) and (task.source == source or _same_folder(folder / task.source, Path(source)))
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise user_error(
+            "source-unknown",
+            f"several tasks of {config.path} have the source {source}",
+            where=source,
+            mend="Say which with --task: " + ", ".join(task.name for task in fitting) + ".",
+        )
     raise user_error(
         "source-unknown",
         f"no task of {config.path} has the source {source}",
         where=source,
-        mend="Name one of: " + ", ".join(task.source for task in config.tasks) + ".",
+        mend="Name one of: " + ", ".join(f"{task.source} ({task.name})" for task in config.tasks) + ".",
     )
 
 
 def _same_folder(one: Path, other: Path) -> bool:
-    return one.is_dir() and other.is_dir() and one.samefile(other)
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):  # not there, or not even a path
+        return False
 
 
 def _name_of(source: str) -> str:

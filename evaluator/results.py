@@ -6,12 +6,13 @@ from these types (`make schemas`) and a test holds them together.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections import Counter
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from evaluator.cases import Request, SourceRef, Subject
+from evaluator.cases import Case, Request, SourceRef, Subject
 from evaluator.errors import UserError, user_error
 from evaluator.transcript import Infrastructure, Transcript
 
@@ -34,6 +35,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str | None = None
 
 
+# Figures of an attempt are shares or counts.
+Value = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+
+
 class Score(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a scorer says of a transcript. `failure_mode` is None exactly when `passed`. `values`: named figures in
     [0, 1] or counts; a figure that has no value for this attempt is left out, never 1.0."""
@@ -52,7 +57,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     status: Status
     passed: bool | None = None
     failure_mode: str | None = None
-    values: dict[str, float] = {}
+    values: dict[str, Value] = {}
     scorer: str | None = None
     findings: list[Finding] = []
     transcript: Transcript | None = None
@@ -70,6 +75,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
     slices: list[str] = []
     critical: bool = False
+    gold: Transcript | None = None
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
@@ -289,15 +295,19 @@ def encode(document: Run | Baseline) -> bytes:
 def decode_run(data: bytes, where: str) -> Run:
     """A `Run` from the bytes of a results.json. `where` names it in errors.
 
-    Raises UserError `results-unreadable` (with the JSON path) or `results-version`.
+    Raises UserError `results-unreadable` (with the JSON path, or what does not fit together) or `results-version`.
     """
     run: Run = _decode(_RUN, data, where)
+    _refuse_inconsistent(run, where)
     return run
 
 
 def decode_baseline(data: bytes, where: str) -> Baseline:
     """A `Baseline` from bytes; errors as `decode_run`."""
     baseline: Baseline = _decode(_BASELINE, data, where)
+    _refuse_inconsistent(baseline.run, where)
+    if not any(task.cases for task in baseline.run.tasks):
+        raise _unreadable(where, "a baseline without a case")
     return baseline
 
 
@@ -334,6 +344,39 @@ class _Versioned(msgspec.Struct):
 
 class _Accepted(msgspec.Struct):
     accepted: Any = None
+
+
+def _refuse_inconsistent(run: Run, where: str) -> None:
+    """Raises UserError where parts of a run contradict each other: somebody edited it, and what it says is worth
+    nothing. What scorers said is not looked at here: that is scored again."""
+    _refuse_twice([task.name for task in run.tasks], "task", where)
+    for task in run.tasks:
+        if task.repeats < 1:
+            raise _unreadable(where, f"{task.name}: repeats is {task.repeats}")
+        _refuse_twice([case.id for case in task.cases], f"{task.name}: case", where)
+        for case in task.cases:
+            _refuse_odd_case(case, f"{task.name}/{case.id}", where)
+        attempts = [attempt for case in task.cases for attempt in case.attempts]
+        scored = sum(attempt.status == "scored" for attempt in attempts)
+        if task.scored != scored or task.planned < len(attempts):
+            what = f"{len(attempts)} attempts, {scored} of them scored, but it says {task.scored} of {task.planned}"
+            raise _unreadable(where, f"{task.name}: it holds {what}")
+
+
+def _refuse_odd_case(case: CaseResult, name: str, where: str) -> None:
+    whole = Case(id=case.id, request=case.request, expected=case.expected, options=case.options)
+    if whole.digest() != case.digest:
+        raise _unreadable(where, f"{name}: its digest is not that of its request, expected answer and options")
+    _refuse_twice([str(attempt.number) for attempt in case.attempts], f"{name}: attempt", where)
+    for attempt in case.attempts:
+        if attempt.status == "scored" and (attempt.transcript is None or attempt.passed is None):
+            raise _unreadable(where, f"{name}: attempt {attempt.number} is scored without a transcript or a verdict")
+
+
+def _refuse_twice(names: list[str], what: str, where: str) -> None:
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise _unreadable(where, f"{what} {twice} stands twice")
 
 
 def _unreadable(where: str, why: str) -> UserError:

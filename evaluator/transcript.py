@@ -6,7 +6,7 @@ stored as it is. What the model meant by it is for scorers to say: malformed arg
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -23,13 +23,18 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     result: Any | UnsetType = UNSET
 
 
+# Bounds that no real attempt reaches, so that sums stay finite whatever a file says.
+Tokens = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
+Dollars = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+
+
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Tokens and dollars of one attempt. A None is "unknown", never zero. `cost_usd` 0.0 means that the price is known
     to be zero."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost_usd: float | None = None
+    input_tokens: Tokens | None = None
+    output_tokens: Tokens | None = None
+    cost_usd: Dollars | None = None
 
 
 class Transcript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -53,8 +58,8 @@ class Infrastructure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """Why no verdict could be had. Never the model's failure, always counted against coverage.
 
     `kind`: a stable word: `rate_limit`, `server_error`, `timeout`, `connection`, `authentication`, `refused_schema`,
-    `refused_request`, `malformed_response`, `cost_limit`, `time_limit`, `cancelled`, `no_output`, `no_expected`,
-    `unknown_matcher`, `scorer_error`.
+    `refused_request`, `malformed_response`, `content_filter` (the provider held the answer back), `cost_limit`,
+    `time_limit`, `cancelled`, `no_output`, `no_expected`, `unknown_matcher`, `scorer_error`.
     """
 
     kind: str

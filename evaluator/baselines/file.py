@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -49,10 +50,16 @@ def write_atomically(path: Path, data: bytes) -> None:
         partial.write_bytes(data)
         partial.replace(path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise user_error(
-            "not-writable",
-            f"cannot write: {error.strerror or error}",
-            where=str(path),
-            mend="Choose a folder that this user may write to.",
-        ) from error
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise not_writable(path, error) from error
+
+
+def not_writable(path: Path, error: OSError) -> UserError:
+    """The UserError for a file or folder that cannot be written."""
+    return user_error(
+        "not-writable",
+        f"cannot write: {error.strerror or error}",
+        where=str(path),
+        mend="Choose a folder that this user may write to.",
+    )

@@ -59,6 +59,7 @@ def _act(settings: Environment, environ: Mapping[str, str], log: Log, redactor: 
     client = Client(settings.api_url, inputs.token)
     rules = _rules(settings, activity, client, loaded, path)
     output = files.output_folder(settings.workspace, inputs.output)
+    pipeline.clear(output)
     cache = settings.runner_temp / "trapgate-cache"
     cache.mkdir(exist_ok=True)
     try:
@@ -70,8 +71,7 @@ def _act(settings: Environment, environ: Mapping[str, str], log: Log, redactor: 
                 output=output,
                 cache=cache,
                 baseline=_baseline(settings, rules, loaded, path),
-                gate=rules.gate,
-                allow_missing=rules.allow_missing,
+                rules=rules.config,
                 notes=rules.notes + ([Reason(kind="note", text=activity.note)] if activity.note else []),
                 model=inputs.model,
                 tasks=list(inputs.tasks) if inputs.tasks else None,
@@ -89,13 +89,12 @@ def _act(settings: Environment, environ: Mapping[str, str], log: Log, redactor: 
 
 def _rules(settings: Environment, activity: Activity, client: Client, loaded: Config, path: Path) -> base.Rules:
     """Whose rules apply: the base's on a pull request and in a merge queue, else those of the checkout."""
-    if not activity.rules_from_base or activity.base_sha is None or activity.head_sha is None:
-        return base.Rules(None, None, loaded.baseline.allow_missing)
+    if not activity.rules_from_base or activity.base_sha is None:
+        return base.Rules(None, None)
     override = settings.inputs.baseline
     change = base.Change(
         repository=settings.repository,
         base_sha=activity.base_sha,
-        head_sha=activity.head_sha,
         config_path=base.repository_path(settings.workspace, path),
         config=loaded,
         baseline_path=base.repository_path(settings.workspace, settings.workspace / override) if override else None,

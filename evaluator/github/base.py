@@ -1,7 +1,8 @@
 """Whose rules: on a pull request, gate and baseline come from the base, so that a change cannot judge itself.
 
-Everything is read through the API at the merge base's commit: a checkout may be shallow, and its files are the
-change's. What cannot be read is unreadable, never absent.
+Everything is read through the API at the tip of the base, which the runner's checkout has merged: a checkout may be
+shallow, and its files are the change's. Not at the merge base, which the author of a change chooses: a branch off an
+old commit would be judged by old, laxer rules. What cannot be read is unreadable, never absent.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from evaluator.baselines import BaselineState, Missing, Unreadable
 from evaluator.baselines.file import decode
 from evaluator.config.types import Config, GateConfig
 from evaluator.errors import UserError, user_error
-from evaluator.github.client import RAW_MEDIA, Client, Failure, an_object
-from evaluator.github.environment import is_commit
+from evaluator.github.client import RAW_MEDIA, Client, Failure
 from evaluator.results import Reason
 
 PERMISSION = "contents: read"
@@ -32,7 +32,6 @@ class Change:
 
     repository: str
     base_sha: str
-    head_sha: str
     config_path: str
     config: Config
     baseline_path: str | None = None
@@ -40,44 +39,64 @@ class Change:
 
 @dataclass(frozen=True)
 class Rules:
-    """What a run is judged by. `gate` None: the change's own rules; `baseline` None: the change's own baseline."""
+    """What a run is judged by. `config` None: the change's own rules; `baseline` None: the change's own baseline."""
 
-    gate: GateConfig | None
+    config: Config | None
     baseline: BaselineState | None
-    allow_missing: bool
     notes: list[Reason] = field(default_factory=list)
 
 
 def rules(client: Client, change: Change) -> Rules:
-    """The rules at the merge base.
+    """The rules at the base's tip.
 
     Raises UserError `github-permission` where the token may not read the repository: no run can end well then, and
     none should be paid for.
     """
-    commit, notes = _merge_base(client, change)
-    found = _file(client, change.repository, change.config_path, commit)
-    where = f"{change.config_path} at {commit[:12]}"
+    found = _file(client, change.repository, change.config_path, change.base_sha)
+    where = f"{change.config_path} at {change.base_sha[:12]}"
     if isinstance(found, Failure):
-        return _unreadable(where, found.message, notes)
+        return _unreadable(change, where, found.message)
     if found is None:
         text = f"The base has no {change.config_path} yet, so this change's own rules apply."
-        return Rules(None, None, change.config.baseline.allow_missing, [*notes, _note(text)])
+        return Rules(None, None, [_note(text)])
     try:
         base = config.parse(yaml_text.decode(found, where), where)
     except UserError as error:
-        return _unreadable(where, error.problems[0].message, notes)
-    return _from_base(client, change, base, commit, notes)
+        return _unreadable(change, where, error.problems[0].message)
+    return Rules(base, _baseline(client, change, base), changed(change, base))
 
 
 def changed(change: Change, base: Config) -> list[Reason]:
-    """What the change does to its own rules, in words."""
-    effect = "It takes effect after the merge; this run is judged by the base's."
+    """What the change does to its own rules, and to which cases are run, in words."""
+    ours, theirs = change.config, base
+    held = []
+    if _without_lines(ours.gate) != _without_lines(theirs.gate):
+        held.append("the gate")
+    if ours.baseline != theirs.baseline:
+        held.append("`baseline`")
+    if ours.price != theirs.price:
+        held.append("`price`")
+    before = {task.name: task for task in theirs.tasks}
+    both = [(task, before[task.name]) for task in ours.tasks if task.name in before]
+    held += [
+        f"`repeats` of {new.name} from {old.repeats} to {new.repeats}" for new, old in both if new.repeats < old.repeats
+    ]
     notes = []
-    if _without_lines(change.config.gate) != _without_lines(base.gate):
-        notes.append(_note(f"This change alters the gate in {change.config_path}. {effect}"))
-    if change.config.baseline != base.baseline:
-        notes.append(_note(f"This change alters `baseline` in {change.config_path}. {effect}"))
+    if held:
+        effect = "It takes effect after the merge; this run is judged by the base's."
+        notes.append(_note(f"This change alters {', '.join(held)} in {change.config_path}. {effect}"))
+    free = [
+        f"`{key}` of {new.name}" for new, old in both for key in _SELECTING if getattr(new, key) != getattr(old, key)
+    ]
+    if ours.canaries != theirs.canaries:
+        free.append("`canaries`")
+    if free:
+        notes.append(_note(f"This change alters what is evaluated in {change.config_path}: {', '.join(free)}."))
     return notes
+
+
+# Settings of a task that a change may well have its own way with, but not unseen.
+_SELECTING = ("source", "include", "options")
 
 
 def repository_path(workspace: Path, path: Path) -> str:
@@ -91,38 +110,16 @@ def repository_path(workspace: Path, path: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _from_base(client: Client, change: Change, base: Config, commit: str, notes: list[Reason]) -> Rules:
+def _baseline(client: Client, change: Change, base: Config) -> BaselineState:
     folder = posixpath.dirname(change.config_path)
     path = change.baseline_path or posixpath.normpath(posixpath.join(folder, base.baseline.path))
-    where = f"{path} at {commit[:12]}"
-    notes = [*notes, *changed(change, base)]
+    where = f"{path} at {change.base_sha[:12]}"
     if path.startswith(("/", "../")):
-        return Rules(base.gate, Unreadable(where, "the path leaves the repository"), False, notes)
-    data = _file(client, change.repository, path, commit)
+        return Unreadable(where, "the path leaves the repository")
+    data = _file(client, change.repository, path, change.base_sha)
     if isinstance(data, Failure):
-        return Rules(base.gate, Unreadable(where, data.message), False, notes)
-    state = Missing(where) if data is None else decode(data, where)
-    return Rules(base.gate, state, base.baseline.allow_missing, notes)
-
-
-def _merge_base(client: Client, change: Change) -> tuple[str, list[Reason]]:
-    """Where the change branched off; the base's tip, and a note, where GitHub cannot say."""
-    span = f"{change.base_sha}...{change.head_sha}"
-    # Only the merge base is wanted, and the list of commits may be long.
-    params = {"per_page": "1"}
-    answer = client.get(f"/repos/{change.repository}/compare/{span}", permission=PERMISSION, params=params)
-    found = answer if isinstance(answer, Failure) else an_object(answer)
-    if isinstance(found, Failure):
-        _refuse_without_permission(found)
-        why = found.message
-    else:
-        merge_base = found.get("merge_base_commit")
-        sha = merge_base.get("sha") if isinstance(merge_base, dict) else None
-        if isinstance(sha, str) and is_commit(sha):
-            return sha, []
-        why = "the server's answer names none"
-    text = f"The merge base could not be had ({why}), so rules and baseline are those of the base's tip."
-    return change.base_sha, [_note(text)]
+        return Unreadable(where, data.message)
+    return Missing(where) if data is None else decode(data, where)
 
 
 def _file(client: Client, repository: str, path: str, commit: str) -> bytes | Failure | None:
@@ -158,10 +155,10 @@ def _no_permission(why: str) -> UserError:
     )
 
 
-def _unreadable(where: str, why: str, notes: list[Reason]) -> Rules:
-    """The default gate, since its relative rules can come to no verdict without a baseline: never a pass."""
+def _unreadable(change: Change, where: str, why: str) -> Rules:
+    """No rules of the change's own in their place: an unreadable baseline is inconclusive under any gate."""
     text = f"The base's rules cannot be read ({where}: {why}), so there is no verdict."
-    return Rules(GateConfig(), Unreadable(where, why), False, [*notes, _note(text)])
+    return Rules(msgspec.structs.replace(change.config, gate=GateConfig()), Unreadable(where, why), [_note(text)])
 
 
 def _without_lines(gate: GateConfig) -> GateConfig:

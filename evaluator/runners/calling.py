@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -18,7 +20,12 @@ from evaluator.runners.journal import Journal
 from evaluator.runners.model import ModelRunner
 from evaluator.runners.schedule import Job, Outcome
 from evaluator.runners.stopping import StopSignal
-from evaluator.transcript import Transcript
+from evaluator.transcript import Infrastructure, Transcript
+
+# Kinds of failure that cut a run short, in contrast to those of a call.
+_CUT_SHORT = frozenset({"cancelled", "time_limit", "cost_limit", "authentication"})
+# How the variables end that say where providers' clients send their calls.
+_ADDRESSES = ("_API_BASE", "_BASE_URL", "_URL", "_ENDPOINT", "_HOST", "_REGION", "_REGION_NAME", "_LOCATION")
 
 
 def refuse_unpriced(config: Config, gate: GateConfig, model: str) -> None:
@@ -50,21 +57,49 @@ def make(
     environ: Mapping[str, str],
     stop: StopSignal | None,
     started: float,
+    clock: Callable[[], float] = time.time,
 ) -> tuple[list[Outcome], list[str]]:
     """The outcome of every job, in order, and what a reader should know of the calling, one sentence each.
 
-    `started`: the reading of the monotonic clock from which the run's time limit counts.
+    `started`: the reading of the monotonic clock from which the run's time limit counts; `clock` gives seconds since the
+    epoch, for the age of the journal.
     """
-    calling = _make(plan, subject, config, fingerprint, journal, progress, environ, stop or StopSignal(), started)
-    return asyncio.run(calling)
+    open_journal = partial(
+        Journal.open,
+        journal,
+        plan=digest_of([msgspec.to_builtins(subject), msgspec.to_builtins(plan)]),
+        fingerprint=digest_of(msgspec.to_builtins(fingerprint)),
+        endpoint=endpoint_of(environ),
+        now=clock(),
+    )
+    return asyncio.run(_make(plan, subject, config, open_journal, progress, environ, stop or StopSignal(), started))
+
+
+def endpoint_of(environ: Mapping[str, str]) -> str:
+    """A digest of everything in `environ` that is named like the address of a server."""
+    return digest_of({name: value for name, value in environ.items() if value and name.upper().endswith(_ADDRESSES)})
+
+
+def worth_resuming(outcomes: Sequence[Outcome]) -> bool:
+    """Whether the next run may take up the answers of this one: only where it was cut short.
+
+    A run that came to its end is over, failed attempts included. So is one that a limit or a refused key stopped before
+    it had any answer of its own: it would stop there each time, on the same old answers.
+    """
+    cut_short = {
+        outcome.result.kind
+        for outcome in outcomes
+        if isinstance(outcome.result, Infrastructure) and (outcome.not_run or outcome.result.kind in _CUT_SHORT)
+    }
+    answered = any(isinstance(outcome.result, Transcript) and not outcome.resumed for outcome in outcomes)
+    return bool(cut_short) and (answered or "cancelled" in cut_short)
 
 
 async def _make(
     plan: Sequence[Job],
     subject: Subject,
     config: Config,
-    fingerprint: Fingerprint,
-    journal_path: Path,
+    open_journal: Callable[[], Journal],
     progress: Progress,
     environ: Mapping[str, str],
     stop: StopSignal,
@@ -77,18 +112,14 @@ async def _make(
         concurrency=config.limits.concurrency,
         environ=environ,
     )
-    journal = Journal.open(
-        journal_path,
-        plan=digest_of([msgspec.to_builtins(subject), msgspec.to_builtins(plan)]),
-        fingerprint=digest_of(msgspec.to_builtins(fingerprint)),
-    )
-    complete = False
+    journal = open_journal()
+    over = False
     try:
         outcomes = await schedule.run(
             plan, runner, limits=config.limits, journal=journal, progress=progress, stop=stop, started=started
         )
-        complete = all(isinstance(outcome.result, Transcript) for outcome in outcomes)
+        over = not worth_resuming(outcomes)
     finally:
-        journal.close(complete)
+        journal.close(over)
         await runner.close()
     return outcomes, [*runner.warnings(), *journal.notes]

@@ -1,7 +1,8 @@
 """What an interrupted run has paid for: every finished attempt, on disk as soon as it is there.
 
-JSON Lines: a header that says of which plan and fingerprint, then a row for each attempt. A run that is killed and
-started again takes the transcripts from here; infrastructure failures are kept for the reader and tried again.
+JSON Lines: a header that says of which plan, fingerprint and endpoint, and when it was begun; then a row for each
+attempt. A run that is killed and started again takes the transcripts from here; infrastructure failures are kept for the
+reader and tried again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from evaluator.transcript import Infrastructure, Transcript
 
 VERSION = 1
 _LONGEST_HEADER = 4096
+# Seconds for which a journal is believed: by then the model behind a name may be another.
+_BELIEVED = 24 * 3600.0
 Key = tuple[str, str, int]
 
 
@@ -27,6 +30,8 @@ class _Header(msgspec.Struct, frozen=True, kw_only=True):
     journal: int
     plan: str
     fingerprint: str
+    endpoint: str
+    started: float
 
 
 class _Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -55,25 +60,25 @@ class Journal:
         self._file: BinaryIO | None = file
 
     @classmethod
-    def open(cls, path: Path, *, plan: str, fingerprint: str) -> Journal:
-        """The journal at `path`, continued where it is of the same `plan` and `fingerprint`, else new.
+    def open(cls, path: Path, *, plan: str, fingerprint: str, endpoint: str, now: float) -> Journal:
+        """The journal at `path`, continued where it is of the same `plan`, `fingerprint` and `endpoint` and not older
+        than a day, else new. `now`: seconds since the epoch.
 
         One of another plan, or that is no journal, is renamed, never deleted. Raises UserError `journal-unwritable`
         where nothing can be written, `journal-in-use` where another run holds it: both before anything is paid for.
         """
-        header = _Header(journal=VERSION, plan=plan, fingerprint=fingerprint)
+        header = _Header(journal=VERSION, plan=plan, fingerprint=fingerprint, endpoint=endpoint, started=now)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             file = _locked(path)
             notes: list[str] = []
             try:
-                rows = _rows(file, header)
-                if rows is None:
-                    aside = _set_aside(path)
-                    notes.append(f"{path} belongs to another plan or fingerprint and was set aside as {aside.name}")
+                foreign = _foreign(file, header)
+                if foreign:
+                    notes.append(f"{path} {foreign} and was set aside as {_set_aside(path).name}")
                     file.close()
                     file = _locked(path)
-                    rows = []
+                rows = _rows(file)
                 if file.tell() == 0:
                     file.write(_ENCODER.encode(header) + b"\n")
                     file.flush()
@@ -106,7 +111,7 @@ class Journal:
             self._release()
 
     def close(self, complete: bool) -> None:
-        """Ends the journal. A `complete` run needs none: the file is removed."""
+        """Ends the journal. A `complete` run, one that came to its end, needs none: the file is removed."""
         if complete:
             self._path.unlink(missing_ok=True)
         self._release()
@@ -139,13 +144,21 @@ def _locked(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "r+b")
 
 
-def _rows(file: BinaryIO, header: _Header) -> list[_Row] | None:
-    """The rows of a journal with this header; None where it is another one. The file stands at its end afterwards."""
+def _foreign(file: BinaryIO, header: _Header) -> str:
+    """Why nothing can be taken from a journal, in words; empty where it can. The file stands behind its header then."""
     first = file.readline(_LONGEST_HEADER)
     if not first:
-        return []
-    if not first.endswith(b"\n") or _decoded_header(first) != header:
-        return None
+        return ""
+    found = _decoded_header(first) if first.endswith(b"\n") else None
+    if found is None or msgspec.structs.replace(found, started=header.started) != header:
+        return "belongs to another plan, fingerprint or endpoint"
+    if abs(header.started - found.started) > _BELIEVED:
+        return "is more than 24 hours old"
+    return ""
+
+
+def _rows(file: BinaryIO) -> list[_Row]:
+    """The rows from where the file stands. It stands at its end afterwards."""
     rows: list[_Row] = []
     end = file.tell()
     for line in file:

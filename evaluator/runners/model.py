@@ -113,6 +113,10 @@ class ModelRunner:
             return failure
 
     def _failed(self, error: Exception, wire: Wire) -> Failure:
+        if isinstance(error, answer.UnusableAnswerError):
+            retryable = error.kind == "server_error"
+            message = shortened(self._redactor.clean(str(error)))
+            return Failure(kind=error.kind, message=message, retryable=retryable, broke_off=True)
         asks = wire.tools is not None or wire.response_format is not None
         failure = classify(error, asks_for_structure=asks, now=datetime.now(UTC))
         message = failure.message

@@ -32,7 +32,8 @@ _PREFIX = re.compile(r"^(?:litellm\.\w+: )?(?:\w+(?:Error|Exception): )*(?:\w+Ex
 @dataclass(frozen=True)
 class Failure:
     """Why a call failed. `kind` as in `Infrastructure`; `message` as it came, of any length; `retry_after`: seconds
-    that the provider asked for, None where it did not; `congested`: a sign that too many calls are in flight."""
+    that the provider asked for, None where it did not; `congested`: a sign that too many calls are in flight;
+    `broke_off`: an answer had begun, so the call may have been billed."""
 
     kind: str
     message: str
@@ -40,12 +41,13 @@ class Failure:
     http_status: int | None = None
     retry_after: float | None = None
     congested: bool = False
+    broke_off: bool = False
 
 
 @dataclass(frozen=True)
 class Policy:
     """How often and how long. `tries`: calls in all; `timeouts`: calls in all where each ran into its time limit, which
-    is long; `first`: seconds of the first backoff at most, doubled each time up to `longest`; `patience`: seconds of
+    is long, or was answered in part, which may be billed; `first`: seconds of the first backoff at most, doubled each time up to `longest`; `patience`: seconds of
     waiting between the tries of one attempt, in all."""
 
     tries: int = 8
@@ -61,7 +63,8 @@ class Policy:
         is honoured up to `longest`; without it, exponential backoff with full jitter (Brooker, "Exponential Backoff And
         Jitter", AWS Architecture Blog, 2015).
         """
-        if not failure.retryable or tried >= (self.timeouts if failure.kind == "timeout" else self.tries):
+        few = failure.kind == "timeout" or failure.broke_off
+        if not failure.retryable or tried >= (self.timeouts if few else self.tries):
             return None
         if failure.retry_after is not None:
             seconds = min(failure.retry_after, self.longest)
@@ -96,6 +99,8 @@ def _kind(chain: list[BaseException], status: int | None, asks_for_structure: bo
         return "timeout"
     if status is None:
         return _kind_without_answer(chain)
+    if _any_named(chain, "ContentPolicyViolationError"):
+        return "content_filter"
     if status in (401, 403) or _any_named(chain, "AuthenticationError", "PermissionDeniedError"):
         return "authentication"
     if status == 429:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -38,8 +39,9 @@ def score(folder, amounts, *arguments):
 
 
 def accept(folder, amounts):
-    done, _ = score(folder, amounts)
-    assert done.returncode == 0, done.stdout + done.stderr
+    """Makes such outputs the baseline of trap.yaml; scoring them ends with 3, since there was none before."""
+    done, _ = score(folder, amounts, "--config", "trap.yaml")
+    assert done.returncode in (0, 3), done.stdout + done.stderr
     done = trapgate(folder, "baseline", "accept", "--why", "first")
     assert done.returncode == 0, done.stderr
 
@@ -87,9 +89,7 @@ def test_outputs_of_no_known_case_are_said(repository):
 
 
 def test_with_a_configuration_its_gate_and_baseline_judge(repository):
-    first, _ = score(repository, [24.5] * 10, "--config", "trap.yaml")
-    assert first.returncode == 3, "there is no baseline yet"
-    assert trapgate(repository, "baseline", "accept").returncode == 0
+    accept(repository, [24.5] * 10)
     done, run = score(repository, [24.5] * 9 + [49.0], "--config", "trap.yaml")
     assert (done.returncode, run.verdict) == (1, "regression")
     assert run.comparison.tasks[0].regressed[0].findings[0].path == "$.amount"
@@ -115,9 +115,9 @@ def test_every_bad_row_is_named_at_once(repository):
 
 def test_compare_tells_better_from_worse(repository):
     accept(repository, [24.5] * 8 + [49.0] * 2)
-    score(repository, [24.5] * 10)
+    score(repository, [24.5] * 10, "--config", "trap.yaml")
     better = trapgate(repository, "compare", ".trap/baseline.json", "trapgate-results/results.json")
-    score(repository, [24.5] * 7 + [49.0] * 3)
+    score(repository, [24.5] * 7 + [49.0] * 3, "--config", "trap.yaml")
     worse = trapgate(repository, "compare", ".trap/baseline.json", "trapgate-results/results.json", "--json")
     assert better.returncode == 0, better.stdout
     assert worse.returncode == 1
@@ -134,7 +134,7 @@ def test_compare_takes_two_result_files(repository):
 
 def test_compare_scores_both_sides_again_and_calls_a_doctored_result_drift(repository):
     accept(repository, [24.5] * 10)
-    score(repository, [24.5] * 9 + [49.0])
+    score(repository, [24.5] * 9 + [49.0], "--config", "trap.yaml")
     path = repository / "trapgate-results" / "results.json"
     document = json.loads(path.read_text())
     attempt = document["tasks"][0]["cases"][9]["attempts"][0]
@@ -142,7 +142,7 @@ def test_compare_scores_both_sides_again_and_calls_a_doctored_result_drift(repos
     path.write_text(json.dumps(document))
     done = trapgate(repository, "compare", ".trap/baseline.json", "trapgate-results/results.json")
     assert done.returncode == 4
-    assert "task/r09 attempt 1: passed → failed (wrong_value)" in done.stdout
+    assert "refunds/r09 attempt 1: passed → failed (wrong_value)" in done.stdout
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema_version": 9}', '{"a":' * 100_000])
@@ -176,17 +176,17 @@ def test_accept_writes_who_when_and_why_and_show_says_it(repository):
 def test_accept_ends_allow_missing_and_keeps_the_rest_of_the_file(repository):
     text = TRAP.replace("baseline: {", "baseline: {allow_missing: true, ") + "# the end\n"
     (repository / "trap.yaml").write_text(text)
-    score(repository, [24.5] * 10)
+    score(repository, [24.5] * 10, "--config", "trap.yaml")
     done = trapgate(repository, "baseline", "accept")
     assert done.returncode == 0, done.stderr
     assert (repository / "trap.yaml").read_text() == text.replace("allow_missing: true", "allow_missing: false")
 
 
 def test_an_incomplete_run_is_no_baseline(repository):
-    score(repository, [24.5] * 9 + [None])
+    score(repository, [24.5] * 9 + [None], "--config", "trap.yaml")
     done = trapgate(repository, "baseline", "accept")
     assert done.returncode == 2
-    assert "not every planned attempt was scored (task 9 of 10)" in done.stderr
+    assert "not every planned attempt was scored (refunds 9 of 10)" in done.stderr
     assert not (repository / ".trap").exists()
 
 
@@ -280,7 +280,7 @@ def test_pin_turns_a_branch_into_its_commit_and_the_file_then_validates(reposito
     ],
 )
 def test_what_calls_no_model_imports_no_litellm(repository, arguments):
-    score(repository, [24.5] * 10)
+    score(repository, [24.5] * 10, "--config", "trap.yaml")
     program = (
         "import sys; from evaluator.cli import main; code = main(sys.argv[1:]);"
         "sys.exit('litellm was imported' if 'litellm' in sys.modules else code)"
@@ -306,3 +306,121 @@ def test_help_is_there_with_examples(tmp_path, command):
 def test_bad_arguments_end_with_two(tmp_path):
     assert trapgate(tmp_path, "runn").returncode == 2
     assert trapgate(tmp_path).returncode == 2
+
+
+# what an attacker or an unlucky machine does
+
+
+def test_cases_without_a_row_weigh_as_much_as_those_with_five(repository):
+    rows = [{"case_id": f"r{n:02}", "attempt": a, "text": call(n)} for n in range(8) for a in range(1, 6)]
+    (repository / "o.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = trapgate(repository, "score", "./task", "--outputs", "o.jsonl", "--json")
+    task = json.loads(done.stdout)["tasks"][0]
+    assert (task["planned"], task["scored"]) == (50, 40)
+    assert done.returncode == 3
+
+
+def test_fewer_attempts_than_the_configuration_asks_for_count_against_coverage(repository):
+    (repository / "trap.yaml").write_text(
+        "repeats: 5\n" + TRAP.replace("baseline: {", "baseline: {allow_missing: true, ")
+    )
+    done, run = score(repository, [24.5] * 10, "--config", "trap.yaml")
+    assert (done.returncode, run.tasks[0].planned) == (3, 50)
+
+
+def two_tasks(repository):
+    write_task(repository / "other", cases=3)
+    text = TRAP.replace("baseline: {", "  other:\n    source: ./other\nbaseline: {", 1)
+    (repository / "trap.yaml").write_text(text)
+
+
+def test_a_score_of_one_task_of_several_is_no_baseline(repository):
+    two_tasks(repository)
+    done, run = score(repository, [24.5] * 10, "--config", "trap.yaml")
+    assert run.selection == ["refunds"]
+    done = trapgate(repository, "baseline", "accept")
+    assert done.returncode == 2
+    assert "it holds the tasks refunds; trap.yaml has other, refunds" in done.stderr
+
+
+def test_two_tasks_with_one_source_need_a_word_on_which_is_meant(repository):
+    text = TRAP.replace(
+        "baseline: {", "  lenient:\n    source: ./task\n    options: {json_call: upstream}\nbaseline: {", 1
+    )
+    (repository / "trap.yaml").write_text(text)
+    done, _ = score(repository, [24.5] * 10, "--config", "trap.yaml")
+    assert done.returncode == 2
+    assert "Say which with --task: refunds, lenient." in done.stderr
+    _, run = score(repository, [24.5] * 10, "--config", "trap.yaml", "--task", "lenient")
+    assert run.tasks[0].name == "lenient"
+
+
+def test_a_run_that_ends_with_an_error_leaves_no_older_result_behind(repository):
+    score(repository, [24.5] * 10)
+    done = trapgate(repository, "run", "--config", "nowhere.yaml")
+    assert done.returncode == 2
+    assert list((repository / "trapgate-results").iterdir()) == []
+
+
+def test_an_output_folder_that_is_a_file_is_an_error_before_anything_is_done(repository):
+    (repository / "taken").write_text("")
+    done, _ = score(repository, [24.5] * 10, "--output", "taken")
+    assert done.returncode == 2
+    assert done.stderr.startswith("taken: cannot write: ")
+
+
+def test_a_terminal_that_knows_no_unicode_still_gets_the_verdict(repository):
+    write_outputs(repository, [24.5] * 10)
+    done = trapgate(
+        repository,
+        "score",
+        "./task",
+        "--outputs",
+        "outputs.jsonl",
+        PYTHONIOENCODING="ascii",
+        LC_ALL="C",
+        PYTHONUTF8="0",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "pass" in done.stdout
+
+
+def test_a_result_that_could_not_be_delivered_is_no_pass(repository):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "evaluator", "canaries"],
+            cwd=repository,
+            env={"PATH": os.environ["PATH"], "HOME": str(repository), "PYTHONPATH": str(ROOT)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 70
+    assert "there is no verdict" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_bug_of_ours_is_never_a_verdict(repository):
+    program = (
+        "import sys; from evaluator import pipeline\n"
+        "def broken(*_, **__): raise KeyError('sk-secret')\n"
+        "pipeline.run_canaries = broken\n"
+        "from evaluator.cli import main; sys.exit(main(['canaries']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 70
+    assert done.stderr == "internal error: KeyError at <string>:2; there is no verdict\n"
+
+
+@pytest.mark.parametrize("source", ["x" * 5_000, "a\nb", "", "./nowhere", "task/traptask.yaml"])
+def test_an_odd_source_is_an_error(repository, source):
+    done = trapgate(repository, "score", source, "--outputs", "outputs.jsonl")
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr

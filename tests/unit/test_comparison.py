@@ -102,3 +102,10 @@ def test_the_fingerprint_says_what_differs_in_words():
     before, after = fingerprint(system="aaa"), fingerprint(system="bbb", seed="1")
     assert fingerprint_differences(before, after) == ["seed (absent) → 1", "system aaa → bbb"]
     assert fingerprint_differences(before, before) == []
+
+
+def test_a_sign_flip_test_on_too_few_cases_promises_nothing():
+    assert evidence([1.0, 0.5, 0.5], [0.5, 0.5, 1.0], 0.02, False, higher_is_better=True).detectable is None
+    alike = evidence([0.8] * 20, [0.6] * 20, 0.02, False, higher_is_better=True)
+    assert alike.p < 0.001
+    assert alike.detectable is None

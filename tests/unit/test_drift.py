@@ -110,11 +110,29 @@ def test_a_stored_score_that_can_no_longer_be_had_is_drift():
     assert "was scored, now unknown_scorer" in run.reasons[0].text
 
 
-def test_a_gold_that_passed_in_the_baseline_and_is_refused_now_is_drift():
-    now = evaluated(RIGHT, faults={"c1": "the expected answer fails its own scorer"})
-    assert verdict(now, evaluated(RIGHT)).verdict == "drift"
-    # Refused then as now: a fault of the task, not drift.
-    assert verdict(now, evaluated(RIGHT, faults={"c1": "fails"})).verdict == "pass"
+def with_gold(task, text, faults=None):
+    """`task` with `text` as every case's expected answer."""
+    cases = [msgspec.structs.replace(each, gold=Transcript(text=text)) for each in task.cases]
+    return msgspec.structs.replace(task, cases=cases, faults=faults or {})
+
+
+def test_an_expected_answer_of_the_baseline_that_its_scorer_now_refuses_is_drift():
+    before = with_gold(evaluated(RIGHT), "25")
+    run = verdict(evaluated(RIGHT), before)
+    assert run.verdict == "drift"
+    assert "t/c0: its expected answer passed, now it fails as wrong_value" in run.reasons[0].text
+
+
+def test_an_expected_answer_that_was_a_fault_of_the_task_in_the_baseline_is_no_drift():
+    faults = dict.fromkeys(RIGHT, "the expected answer fails its own scorer")
+    assert verdict(evaluated(RIGHT), with_gold(evaluated(RIGHT), "25", faults)).verdict == "pass"
+
+
+def test_a_change_that_breaks_an_expected_answer_is_a_fault_of_the_task_and_no_drift():
+    now = with_gold(evaluated(RIGHT), "25", {"c1": "the expected answer fails its own scorer"})
+    run = verdict(now, with_gold(evaluated(RIGHT), "24.5"))
+    assert run.verdict == "pass"
+    assert any(reason.kind == "task" and "t/c1" in reason.text for reason in run.warnings)
 
 
 REFUSED = Infrastructure(kind="refused_schema", message="no", http_status=400)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from evaluator.baselines import Missing, Unreadable
 from evaluator.comparison import pair
 from evaluator.config.types import GateConfig, Rule
-from evaluator.gate import EXIT_CODES, Evidence, decide
+from evaluator.gate import EXIT_CODES, decide
 from evaluator.results import CanaryResult, CanaryResults, Reason
+from evaluator.rules import Facts
 from tests.unit.builders import GOOD_CANARIES, failed_call, found, not_run, outcomes, scored, task_result
 
 BROKEN_CANARIES = CanaryResults(
@@ -30,7 +31,7 @@ def verdict(now, before=None, *rules, gate=None, **evidence):
     gate = gate or GateConfig(rules=list(rules) if rules else None)
     return decide(
         gate,
-        Evidence(
+        Facts(
             canaries=evidence.pop("canaries", GOOD_CANARIES),
             tasks=tasks,
             baseline=state,
@@ -141,18 +142,17 @@ def test_cases_whose_expectation_changed_are_not_paired_and_make_it_inconclusive
 
 
 def test_a_task_that_the_change_removed_is_missing():
-    lost = task_result(outcomes(3, 0), name="gone")
     now = task_result(outcomes(10, 0))
-    decision = verdict(now, task_result(outcomes(10, 0)), lost_tasks=[lost])
+    decision = verdict(now, task_result(outcomes(10, 0)), lost_tasks={"gone": "with 3 cases of the baseline"})
     assert decision.verdict == "inconclusive"
-    assert "gone: all 3 cases of the baseline are missing" in texts(decision.reasons)
+    assert "gone: the change removed the task, with 3 cases of the baseline." in texts(decision.reasons)
 
 
 def test_a_task_that_is_new_warns_instead_of_blocking_for_ever():
     new = task_result(outcomes(10, 0), name="new")
     decision = decide(
         GateConfig(),
-        Evidence(
+        Facts(
             canaries=GOOD_CANARIES,
             tasks=[new],
             baseline=found(task_result(outcomes(1, 0), name="old")),
@@ -356,3 +356,76 @@ def test_making_one_case_worse_never_turns_another_verdict_into_a_pass(cases, wh
 def test_every_decision_survives_json(cases):
     decision = verdict(task_result({f"c{i}": _attempts(status) for i, status in enumerate(cases)}), None)
     assert msgspec.json.decode(msgspec.json.encode(decision), type=type(decision)) == decision
+
+
+# What an author might try
+
+
+def labelled(cases, names):
+    return {case_id: ["easy"] for case_id in cases if case_id in names}
+
+
+def test_a_critical_case_that_the_change_removes_edits_or_unmarks_is_inconclusive():
+    before = task_result(outcomes(40, 0), critical=["c039"])
+    removed = task_result({k: v for k, v in outcomes(40, 0).items() if k != "c039"})
+    edited = task_result(outcomes(39, 1), critical=["c039"], changed=["c039"])
+    unmarked = task_result(outcomes(39, 0) | {"c039": [failed_call()]})
+    for now in (removed, edited, unmarked):
+        decision = verdict(now, before, PASS_RATE)
+        assert decision.verdict == "inconclusive"
+        assert "the critical case c039 cannot be compared with the baseline" in texts(decision.reasons)
+
+
+EASY = {"c037": ["easy"], "c038": ["easy"], "c039": ["easy"]}
+SLICE_DROP = Rule(metric="pass_rate", task="t", slice="easy", max_drop=0.0, on_noise="fail")
+SLICE_FLOOR = Rule(metric="pass_rate", task="t", slice="easy", min=0.9, on_noise="fail")
+
+
+@pytest.mark.parametrize("rule", [SLICE_DROP, SLICE_FLOOR])
+def test_the_failing_cases_of_a_slice_cannot_be_left_out(rule):
+    before = task_result(outcomes(40, 0), slices=EASY)
+    failing = task_result(outcomes(38, 2), slices=EASY)
+    skipped = task_result({k: v for k, v in outcomes(40, 0).items() if k not in ("c038", "c039")}, slices=EASY)
+    crashed = task_result(outcomes(38, 0) | {"c038": [failed_call()], "c039": [failed_call()]}, slices=EASY)
+    assert verdict(failing, before, rule).verdict == "regression"
+    assert verdict(skipped, before, rule).verdict == "inconclusive"
+    assert verdict(crashed, before, rule).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize("rule", [SLICE_DROP, SLICE_FLOOR])
+def test_a_slice_cannot_be_diluted_by_labelling_more_cases(rule):
+    before = task_result(outcomes(40, 0), slices=EASY)
+    now = task_result(outcomes(38, 2), slices={f"c{i:03}": ["easy"] for i in range(40)})
+    assert verdict(now, before, rule).verdict == "regression"
+
+
+def test_a_slice_that_the_baseline_does_not_know_yet_goes_by_todays_labels():
+    before, now = task_result(outcomes(40, 0)), task_result(outcomes(38, 2), slices=EASY)
+    assert verdict(now, before, SLICE_DROP).verdict == "regression"
+    assert verdict(before, before, PASS_RATE).verdict == "pass"
+
+
+def test_a_floor_cannot_be_diluted_by_new_easy_cases():
+    rule = Rule(metric="pass_rate", task="t", min=0.8, on_noise="fail")
+    before = task_result(outcomes(20, 0))
+    now = task_result(outcomes(12, 8) | outcomes(60, 0, start=100))
+    assert now.metrics["pass_rate"].value == 0.9
+    assert verdict(now, before, rule).verdict == "regression"
+
+
+def test_a_task_that_the_rules_expect_is_missing_even_where_no_baseline_knows_it():
+    now = task_result(outcomes(20, 0))
+    floor = Rule(metric="pass_rate", min=0.5)
+    decision = verdict(now, None, floor, lost_tasks={"gone": "which the rules expect"})
+    assert decision.verdict == "inconclusive"
+    assert "gone: the change removed the task, which the rules expect." in texts(decision.reasons)
+
+
+def test_a_rise_of_cost_is_that_of_the_sum_and_more_attempts_show_in_it():
+    rule = Rule(metric="cost_usd", task="t", max_rise=0.02)
+    before = task_result({f"c{i}": [scored(True, cost=0.001)] for i in range(10)})
+    now = task_result({f"c{i}": [scored(True, n, cost=0.001) for n in range(1, 6)] for i in range(10)}, repeats=5)
+    decision = verdict(now, before, rule)
+    assert decision.verdict == "regression"
+    assert "0.01 → 0.05" in texts(decision.reasons)
+    assert decision.rules[0].evidence.difference == pytest.approx(0.04)

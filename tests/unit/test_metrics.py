@@ -93,3 +93,10 @@ def test_slices_have_figures_of_their_own():
 def test_infrastructure_failures_are_counted_by_kind():
     task = task_result({"a": [failed_call()], "b": [failed_call("timeout", status=None)], "c": [not_run()]})
     assert totals([task], 0.0).infrastructure == {"cost_limit": 1, "server_error": 1, "timeout": 1}
+
+
+def test_tokens_of_calls_that_were_never_made_are_not_zero_but_unknown():
+    whole = totals([task_result({"a": [not_run()], "b": [scored(True, cost=None)]})], 0.0)
+    assert whole.cost_state == "unknown"
+    nothing = totals([task_result({"a": [not_run()]})], 0.0)
+    assert (nothing.input_tokens, nothing.cost_usd, nothing.cost_state) == (None, 0.0, "known")

@@ -111,3 +111,61 @@ def test_a_fault_deep_in_a_result_is_named_by_its_path(result):
 def test_a_file_is_read_as_what_it_holds(result):
     assert isinstance(decode_run_or_baseline(encode(result), "r"), Run)
     assert isinstance(decode_run_or_baseline(encode(found(*result.tasks).baseline), "b"), Baseline)
+
+
+def edited(result, change):
+    """The run as JSON after `change` to its first task; the file's bytes."""
+    document = json.loads(encode(result))
+    change(document["tasks"])
+    return json.dumps(document).encode()
+
+
+def drop_transcript(tasks):
+    tasks[0]["cases"][0]["attempts"][0]["transcript"] = None
+
+
+def soften(tasks):
+    tasks[0]["cases"][0]["expected"] = {"matchers": [{"kind": "min_words", "value": 1}]}
+
+
+def empty(tasks):
+    tasks[0]["cases"][0]["attempts"] = []
+
+
+def double_task(tasks):
+    tasks.append(tasks[0])
+
+
+def double_case(tasks):
+    tasks[0]["cases"].append(tasks[0]["cases"][0])
+
+
+def double_attempt(tasks):
+    tasks[0]["cases"][0]["attempts"] *= 2
+
+
+def odd_repeats(tasks):
+    tasks[0]["repeats"] = 0
+
+
+def huge_cost(tasks):
+    tasks[0]["cases"][0]["attempts"][0]["transcript"]["usage"]["cost_usd"] = 1.7e308
+
+
+def odd_value(tasks):
+    tasks[0]["cases"][0]["attempts"][0]["values"]["score"] = -1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [drop_transcript, soften, empty, double_task, double_case, double_attempt, odd_repeats, huge_cost, odd_value],
+)
+def test_a_file_whose_parts_contradict_each_other_is_not_read(result, change):
+    with pytest.raises(UserError, match=r"r\.json: not a readable result file"):
+        decode_run(edited(result, change), "r.json")
+
+
+def test_a_baseline_without_a_case_is_not_one(result):
+    nothing = msgspec.structs.replace(found(*result.tasks).baseline, run=run([]))
+    with pytest.raises(UserError, match="a baseline without a case"):
+        decode_baseline(encode(nothing), "b.json")

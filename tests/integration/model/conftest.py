@@ -52,7 +52,7 @@ def task() -> Task:
 
 @pytest.fixture
 def ask(model: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Transcript]]:
-    """The model's answers to `cases`, two at a time, asked for as `structured` says."""
+    """The model's answers to `cases`, all asked at once, as `structured` says."""
     monkeypatch.setenv("OPENAI_API_BASE", model.base_url)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -60,7 +60,7 @@ def ask(model: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Trans
     def answers(cases: Sequence[Case], structured: str) -> list[Transcript]:
         subject = Subject(
             model="openai/smollm2-135m-instruct",
-            params={"temperature": 0, "seed": 42, "max_tokens": 80},
+            params={"temperature": 0, "seed": 42, "max_tokens": 72},
             system=(EXAMPLE / "prompts" / "system.md").read_text(),
             structured=structured,
         )
@@ -72,7 +72,7 @@ def ask(model: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Trans
 
 
 async def _ask(subject: Subject, cases: Sequence[Case]) -> list[Transcript | Infrastructure]:
-    runner = ModelRunner(subject, concurrency=2, environ={"OPENAI_API_KEY": KEY})
+    runner = ModelRunner(subject, concurrency=3, environ={"OPENAI_API_KEY": KEY})
     try:
         return await asyncio.gather(*(runner.attempt(case.request) for case in cases))
     finally:

@@ -104,12 +104,56 @@ def test_an_empty_answer_is_a_transcript(attempt):
     assert (result.text, result.calls, result.stop_reason) == ("", [], "stop")
 
 
+@pytest.mark.parametrize("text", [None, ""])
+def test_an_answer_that_ended_and_is_empty_is_the_models_own(attempt, text):
+    with ModelServer(Reply(text=text)) as server:
+        result = attempt(server)
+    assert isinstance(result, Transcript)
+    assert (result.calls, result.stop_reason) == ([], "stop")
+
+
+def gemini(candidate):
+    counts = b'"usageMetadata": {"promptTokenCount": 5, "totalTokenCount": 5}'
+    return Reply(body=b'{"candidates": [' + candidate + b"], " + counts + b"}")
+
+
+@pytest.mark.parametrize(
+    ("candidate", "kind"),
+    [
+        (b'{"finishReason": "MALFORMED_FUNCTION_CALL"}', None),
+        (b'{"content": {"role": "model"}, "finishReason": "STOP"}', None),
+        (b'{"finishReason": "SAFETY"}', "content_filter"),
+        (b'{"content": {"role": "model", "parts": [{"text": "par"}]}, "finishReason": "OTHER"}', "content_filter"),
+    ],
+)
+def test_geminis_spoilt_calls_are_the_models_and_its_filters_are_not(attempt, monkeypatch, candidate, kind):
+    with ModelServer(gemini(candidate)) as server:
+        monkeypatch.setenv("GEMINI_API_BASE", server.base_url)
+        monkeypatch.setenv("GEMINI_API_KEY", "scripted")
+        result = attempt(server, model="gemini/gemini-2.5-flash")
+        assert len(server.requests) == 1
+    assert (result.kind if isinstance(result, Infrastructure) else None) == kind
+
+
+def test_anthropics_refusal_is_a_filter(attempt, monkeypatch):
+    answer = (
+        b'{"id":"m","type":"message","role":"assistant","model":"claude-sonnet-4-5","stop_reason":"refusal",'
+        b'"content":[],"usage":{"input_tokens":10,"output_tokens":5}}'
+    )
+    with ModelServer(Reply(body=answer)) as server:
+        monkeypatch.setenv("ANTHROPIC_API_BASE", server.base_url.removesuffix("/v1"))
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-scripted")
+        result = attempt(server, model="anthropic/claude-sonnet-4-5")
+    assert isinstance(result, Infrastructure)
+    assert (result.kind, result.tries) == ("content_filter", 1)
+    assert result.message == "the provider held the answer back: content_filter"
+
+
 @pytest.mark.parametrize(
     ("word", "reason"),
     [
         ("length", "length"),
         ("max_tokens", "length"),
-        ("content_filter", "content_filter"),
         ("eos", "stop"),
         ("odd", None),
     ],
@@ -248,6 +292,16 @@ def test_tools_for_a_provider_without_tools_are_refused_before_the_first_call():
         (Reply(body=b'{"choices": [{"message": {"content": "\xff"}}]}'), "malformed_response", 1),
         (Reply(body=b'{"a":' * 100_000), "malformed_response", 1),
         (Reply(body=b'{"error": {"message": "overloaded", "code": 502}}'), "server_error", 8),
+        (Reply(body=b'{"choices": [{"index": 0, "message": {"content": null}}]}'), "malformed_response", 1),
+        (Reply(text="par", finish_reason="error"), "server_error", 3),
+        (Reply(finish_reason="insufficient_system_resource"), "server_error", 3),
+        (Reply(text="par", finish_reason="content_filter"), "content_filter", 1),
+        (Reply(finish_reason="content_filter"), "content_filter", 1),
+        (
+            Reply(status=400, error="Your request was rejected as a result of the safety system."),
+            "content_filter",
+            1,
+        ),
     ],
 )
 def test_a_failure_has_a_kind_and_is_tried_as_often_as_it_makes_sense(attempt, reply, kind, calls):

@@ -121,7 +121,7 @@ def test_the_time_limit_cuts_real_calls(run_all):
 
 
 RUN = """
-import asyncio, json, sys
+import asyncio, json, sys, time
 from pathlib import Path
 from evaluator.cases import Request, Subject
 from evaluator.config.types import Limits
@@ -140,7 +140,7 @@ limits = Limits(concurrency=4)
 
 async def main(stop):
     runner = ModelRunner(Subject(model="openai/x"), concurrency=4)
-    journal = Journal.open(Path(sys.argv[1]), plan="p", fingerprint="f")
+    journal = Journal.open(Path(sys.argv[1]), plan="p", fingerprint="f", endpoint="e", now=time.time())
     print("started", flush=True)
     outcomes = await run(plan, runner, limits=limits, progress=NoProgress(), stop=stop, journal=journal, grace=1.0)
     complete = all(isinstance(outcome.result, Transcript) for outcome in outcomes)

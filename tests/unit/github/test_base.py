@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -8,67 +7,35 @@ import pytest
 
 from evaluator import config
 from evaluator.baselines import Found, Missing, Unreadable
-from evaluator.config.types import BaselineConfig, GateConfig
+from evaluator.config.types import GateConfig, Include
 from evaluator.errors import UserError
-from evaluator.github.base import Change, repository_path, rules
+from evaluator.github.base import Change, rules
 from evaluator.github.client import Client
-from evaluator.results import (
-    Acceptance,
-    Baseline,
-    CanaryResults,
-    Fingerprint,
-    Run,
-    Totals,
-    encode,
-)
+from evaluator.results import encode
 from tests.servers.github_server import Fault, GitHubServer
+from tests.unit.builders import found, outcomes, task_result
 
 TASKS = "model: openai/gpt-4.1-mini\ntasks:\n  refunds: {source: ./evals/refunds}\n"
 STRICT = TASKS + "gate:\n  rules:\n    - {metric: pass_rate, min: 0.9}\n"
 LAX = TASKS + "gate:\n  rules:\n    - {metric: pass_rate, min: 0.1}\n"
 
-BASELINE = Baseline(
-    schema_version=1,
-    accepted=Acceptance(by="alice", at="2026-01-01T00:00:00+00:00", why="first"),
-    run=Run(
-        schema_version=1,
-        evaluator="0.1.0",
-        started="2026-01-01T00:00:00+00:00",
-        verdict="pass",
-        reasons=[],
-        fingerprint=Fingerprint(packages={}, scorers={}, subject={}, sources={}),
-        canaries=CanaryResults(version="1", cases=[]),
-        tasks=[],
-        totals=Totals(
-            attempts=0,
-            planned=0,
-            scored=0,
-            infrastructure={},
-            input_tokens=None,
-            output_tokens=None,
-            cost_usd=None,
-            cost_state="unknown",
-            seconds=0.0,
-        ),
-    ),
-)
+BASELINE = found(task_result(outcomes(2, 0))).baseline
 
 
 class Repository:
-    """A repository with a base's tip, a merge base behind it and a change on top of that."""
+    """A repository with a base's tip, an old commit that the change branched off, and the change."""
 
     def __init__(self, server: GitHubServer) -> None:
         self.server = server
-        self.tip, self.merge_base, self.head = (server.commit(name) for name in ("tip", "merge base", "head"))
-        server.merge_bases[self.tip, self.head] = self.merge_base
+        self.tip, self.old, self.head = (server.commit(name) for name in ("tip", "old", "head"))
 
     def change(self, text: str = STRICT, **other: Any) -> Change:
         settings = {"config_path": "trap.yaml", "config": config.parse(text, "trap.yaml"), **other}
-        return Change(repository="octo/agent", base_sha=self.tip, head_sha=self.head, **settings)
+        return Change(repository="octo/agent", base_sha=self.tip, **settings)
 
     def has(self, path: str, data: str | bytes, commit: str | None = None) -> None:
         data = data.encode() if isinstance(data, str) else data
-        self.server.add_file(path, data, commit or self.merge_base)
+        self.server.add_file(path, data, commit or self.tip)
 
 
 @pytest.fixture
@@ -76,17 +43,18 @@ def repository(server: GitHubServer) -> Repository:
     return Repository(server)
 
 
-def test_gate_and_baseline_are_those_of_the_merge_base(repository: Repository, client: Client) -> None:
+def test_gate_and_baseline_are_those_of_the_bases_tip_and_not_of_an_old_commit_that_the_author_chose(
+    repository: Repository, client: Client
+) -> None:
     repository.has("trap.yaml", STRICT)
     repository.has(".trap/baseline.json", encode(BASELINE))
-    repository.has("trap.yaml", LAX, repository.tip)
+    repository.has("trap.yaml", LAX, repository.old)
     repository.has("trap.yaml", LAX, repository.head)
     got = rules(client, repository.change(LAX))
-    assert got.gate is not None
-    assert got.gate.rules is not None
-    assert [rule.min for rule in got.gate.rules] == [0.9]
-    assert got.baseline == Found(f".trap/baseline.json at {repository.merge_base[:12]}", BASELINE)
-    assert got.allow_missing is False
+    assert got.config is not None
+    assert got.config.gate.rules is not None
+    assert [rule.min for rule in got.config.gate.rules] == [0.9]
+    assert got.baseline == Found(f".trap/baseline.json at {repository.tip[:12]}", BASELINE)
 
 
 def test_a_change_of_the_gate_is_named(repository: Repository, client: Client) -> None:
@@ -105,8 +73,9 @@ def test_a_gate_that_only_moves_to_another_line_is_no_change(repository: Reposit
 def test_a_change_cannot_allow_itself_a_missing_baseline(repository: Repository, client: Client) -> None:
     repository.has("trap.yaml", STRICT)
     got = rules(client, repository.change(STRICT + "baseline: {allow_missing: true}\n"))
-    assert got.allow_missing is False
-    assert got.baseline == Missing(f".trap/baseline.json at {repository.merge_base[:12]}")
+    assert got.config is not None
+    assert got.config.baseline.allow_missing is False
+    assert got.baseline == Missing(f".trap/baseline.json at {repository.tip[:12]}")
     assert [note.text for note in got.notes] == [
         "This change alters `baseline` in trap.yaml. It takes effect after the merge; this run is judged by the base's."
     ]
@@ -115,7 +84,9 @@ def test_a_change_cannot_allow_itself_a_missing_baseline(repository: Repository,
 def test_the_base_may_allow_a_missing_baseline(repository: Repository, client: Client) -> None:
     text = STRICT + "baseline: {allow_missing: true}\n"
     repository.has("trap.yaml", text)
-    assert rules(client, repository.change(text)).allow_missing is True
+    got = rules(client, repository.change(text))
+    assert got.config is not None
+    assert got.config.baseline.allow_missing is True
 
 
 def test_a_baselines_path_starts_at_the_folder_of_the_bases_trap_yaml(repository: Repository, client: Client) -> None:
@@ -137,7 +108,7 @@ def test_without_a_trap_yaml_on_the_base_the_changes_own_rules_apply_and_this_is
     repository: Repository, client: Client
 ) -> None:
     got = rules(client, repository.change())
-    assert (got.gate, got.baseline) == (None, None)
+    assert (got.config, got.baseline) == (None, None)
     assert [note.text for note in got.notes] == ["The base has no trap.yaml yet, so this change's own rules apply."]
 
 
@@ -149,8 +120,8 @@ def test_a_trap_yaml_of_the_base_that_cannot_be_read_is_never_replaced_by_the_ch
     got = rules(client, repository.change(LAX))
     assert isinstance(got.baseline, Unreadable)
     # The default rules compare with the baseline, so an unreadable one leaves them without a verdict.
-    assert got.gate == GateConfig()
-    assert got.allow_missing is False
+    assert got.config is not None
+    assert got.config.gate == GateConfig()
     assert [note.text.partition(" (")[0] for note in got.notes] == ["The base's rules cannot be read"]
 
 
@@ -170,14 +141,14 @@ def test_a_server_that_fails_leaves_the_baseline_unreadable(repository: Reposito
     got = rules(client, repository.change())
     assert isinstance(got.baseline, Unreadable)
     assert "HTTP 503" in got.baseline.why
-    assert got.gate is not None
+    assert got.config is not None
 
 
 def test_a_404_is_not_believed_when_the_second_request_fails(repository: Repository, client: Client) -> None:
     repository.has("trap.yaml", STRICT)
     repository.server.fail("GET", "git/commits", Fault(400))
     got = rules(client, repository.change())
-    assert got.baseline == Unreadable(f".trap/baseline.json at {repository.merge_base[:12]}", "HTTP 400")
+    assert got.baseline == Unreadable(f".trap/baseline.json at {repository.tip[:12]}", "HTTP 400")
 
 
 @pytest.mark.parametrize("hidden", [False, True])
@@ -194,42 +165,28 @@ def test_a_token_that_may_not_read_the_repository_ends_the_run_before_anything_i
     assert "permissions: {contents: read, pull-requests: write}" in str(caught.value)
 
 
-def test_without_a_merge_base_the_bases_tip_decides_and_this_is_said(repository: Repository, client: Client) -> None:
-    repository.has("trap.yaml", STRICT, repository.tip)
-    repository.has(".trap/baseline.json", encode(BASELINE), repository.tip)
-    del repository.server.merge_bases[repository.tip, repository.head]
-    got = rules(client, repository.change())
-    assert isinstance(got.baseline, Found)
-    assert [note.text for note in got.notes] == [
-        "The merge base could not be had (HTTP 404 (Not Found)), so rules and baseline are those of the base's tip."
-    ]
+def test_a_price_or_fewer_repeats_of_the_change_are_named_as_taking_effect_later(
+    repository: Repository, client: Client
+) -> None:
+    text = STRICT.replace("tasks:", "repeats: 5\nprice: {input_per_million: 1, output_per_million: 2}\ntasks:")
+    repository.has("trap.yaml", text)
+    changed = text.replace("repeats: 5", "repeats: 1").replace(
+        "price: {input_per_million: 1", "price: {input_per_million: 0"
+    )
+    got = rules(client, repository.change(changed))
+    assert got.config is not None
+    assert got.config.price is not None
+    assert got.config.price.input_per_million == 1
+    assert "`price`" in got.notes[0].text
+    assert "from 5 to 1" in got.notes[0].text
 
 
-@pytest.mark.parametrize(
-    "answer", [b"[]", b"{}", b'{"merge_base_commit": {"sha": "main"}}', b'{"merge_base_commit": 1}']
-)
-def test_an_odd_comparison_is_no_merge_base(repository: Repository, client: Client, answer: bytes) -> None:
-    repository.has("trap.yaml", STRICT, repository.tip)
-    repository.server.fail("GET", "compare", Fault(200, body=answer))
-    assert "those of the base's tip" in rules(client, repository.change()).notes[0].text
-
-
-def test_a_baseline_path_that_leaves_the_repository_is_not_asked_for(repository: Repository, client: Client) -> None:
-    loose = msgspec.structs.replace(config.parse(STRICT, "trap.yaml"), baseline=BaselineConfig(path="../../x.json"))
+def test_what_a_change_does_to_the_choice_of_cases_is_named(repository: Repository, client: Client) -> None:
     repository.has("trap.yaml", STRICT)
-    got = rules(client, repository.change(config=loose, baseline_path="../x.json"))
-    assert isinstance(got.baseline, Unreadable)
-    assert got.baseline.why == "the path leaves the repository"
-
-
-def test_a_path_is_relative_to_the_repository_that_holds_it(tmp_path: Path) -> None:
-    assert repository_path(tmp_path, tmp_path / "evals" / "trap.yaml") == "evals/trap.yaml"
-    (tmp_path / "checkout" / ".git").mkdir(parents=True)
-    assert repository_path(tmp_path, tmp_path / "checkout" / "evals" / "trap.yaml") == "evals/trap.yaml"
-
-
-def test_a_submodule_does_not_move_the_path_that_is_looked_up_on_the_base(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "evals").mkdir()
-    (tmp_path / "evals" / ".git").write_text("gitdir: ../.git/modules/evals\n")
-    assert repository_path(tmp_path, tmp_path / "evals" / "trap.yaml") == "evals/trap.yaml"
+    loaded = config.parse(STRICT, "trap.yaml")
+    name = loaded.tasks[0].name
+    narrowed = msgspec.structs.replace(loaded.tasks[0], include=Include(ids=["a*"]))
+    change = repository.change(config=msgspec.structs.replace(loaded, tasks=[narrowed], canaries="./own"))
+    assert [note.text for note in rules(client, change).notes] == [
+        f"This change alters what is evaluated in trap.yaml: `include` of {name}, `canaries`."
+    ]

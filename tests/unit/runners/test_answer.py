@@ -2,12 +2,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from evaluator.runners.answer import MalformedAnswerError, read, stop_reason_of
+from evaluator.runners.answer import UnusableAnswerError, read, stop_reason_of
 from evaluator.transcript import Usage
 
 
-def answer(usage=None, **message):
-    choice = SimpleNamespace(message=SimpleNamespace(**message), finish_reason="stop")
+USED = SimpleNamespace(prompt_tokens=11, completion_tokens=0, total_tokens=11)
+
+
+def answer(usage=None, finish_reason="stop", fields=None, **message):
+    choice = SimpleNamespace(
+        message=SimpleNamespace(**message), finish_reason=finish_reason, provider_specific_fields=fields
+    )
     return SimpleNamespace(choices=[choice], usage=usage)
 
 
@@ -19,13 +24,64 @@ def transcript(response):
     "response", [None, SimpleNamespace(), SimpleNamespace(choices=[]), SimpleNamespace(choices="x")]
 )
 def test_an_answer_without_a_message_is_malformed(response):
-    with pytest.raises(MalformedAnswerError, match="it has no choices"):
+    with pytest.raises(UnusableAnswerError, match="^the answer is not a chat completion: it has no choices$") as error:
         transcript(response)
+    assert error.value.kind == "malformed_response"
 
 
-def test_an_answer_with_nothing_in_it_is_a_transcript_without_text():
-    result = transcript(answer())
-    assert (result.text, result.calls, result.usage) == (None, [], None)
+def test_an_answer_in_which_nothing_says_that_a_model_was_asked_is_malformed():
+    with pytest.raises(UnusableAnswerError, match="it has no text, no call and no usage") as error:
+        transcript(answer())
+    assert error.value.kind == "malformed_response"
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        {"content": ""},
+        {"usage": USED},
+        {"refusal": "No."},
+        {"reasoning_content": "Let me think."},
+        {"finish_reason": "length"},
+        {"fields": {"native_finish_reason": "MALFORMED_FUNCTION_CALL"}},
+    ],
+    ids=lambda sign: next(iter(sign)),
+)
+def test_one_sign_of_a_model_makes_an_empty_answer_the_models_own(sign):
+    assert transcript(answer(**sign)).calls == []
+
+
+@pytest.mark.parametrize("word", ["error", "ERROR", "failed", "network_error", "insufficient_system_resource", "abort"])
+def test_an_answer_that_the_provider_broke_off_is_its_fault_and_not_the_models(word):
+    with pytest.raises(UnusableAnswerError, match=f"^the provider ended the answer with '{word}'$") as error:
+        transcript(answer(content="par", usage=USED, fields={"native_finish_reason": word}))
+    assert error.value.kind == "server_error"
+
+
+def test_an_error_beside_the_answer_is_told_in_its_own_words():
+    fields = {"error": {"code": 502, "message": "upstream is gone"}}
+    with pytest.raises(UnusableAnswerError, match="^the provider ended the answer with 'stop': upstream is gone$"):
+        transcript(answer(content="par", fields=fields))
+
+
+@pytest.mark.parametrize(
+    ("finish_reason", "fields"),
+    [
+        ("content_filter", None),
+        ("content_filter", {"native_finish_reason": "OTHER"}),
+        ("stop", {"native_finish_reason": "guardrail_intervened"}),
+    ],
+)
+def test_an_answer_that_was_held_back_is_no_verdict_on_the_model(finish_reason, fields):
+    with pytest.raises(UnusableAnswerError, match="^the provider held the answer back: ") as error:
+        transcript(answer(content="par", usage=USED, finish_reason=finish_reason, fields=fields))
+    assert error.value.kind == "content_filter"
+
+
+@pytest.mark.parametrize("word", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "malformed_tool_use"])
+def test_a_call_that_the_model_spoilt_is_the_models_fault(word):
+    result = transcript(answer(content=None, usage=USED, fields={"native_finish_reason": word}))
+    assert (result.text, result.stop_reason) == (None, None)
 
 
 def test_text_in_parts_is_joined_and_other_parts_are_passed_over():
@@ -50,6 +106,7 @@ def test_calls_with_parts_missing_are_kept_as_calls():
         (None, None, None, None),
         (-5, -5, 1, None),
         (True, "7", 1, None),
+        (10**13, 7, 1, Usage(output_tokens=7)),
     ],
 )
 def test_a_count_that_was_filled_in_is_unknown(read_tokens, written, total, usage):

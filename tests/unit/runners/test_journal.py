@@ -16,8 +16,11 @@ DONE = Transcript(text="é ✓", usage=Usage(input_tokens=1, output_tokens=2, co
 FAILED = Infrastructure(kind="rate_limit", message="slow down", http_status=429, tries=8)
 
 
-def start(path, plan="p", fingerprint="f"):
-    return Journal.open(path, plan=plan, fingerprint=fingerprint)
+NOW = 1_800_000_000.0
+
+
+def start(path, plan="p", fingerprint="f", endpoint="e", now=NOW):
+    return Journal.open(path, plan=plan, fingerprint=fingerprint, endpoint=endpoint, now=now)
 
 
 @pytest.fixture
@@ -36,7 +39,7 @@ def test_an_attempt_is_on_disk_as_soon_as_it_is_appended(path):
     journal = start(path)
     journal.append("task", "case", 1, DONE)
     header, row = (json.loads(line) for line in path.read_bytes().splitlines())
-    assert header == {"journal": 1, "plan": "p", "fingerprint": "f"}
+    assert header == {"journal": 1, "plan": "p", "fingerprint": "f", "endpoint": "e", "started": NOW}
     assert (row["task"], row["case"], row["number"], row["transcript"]["text"]) == ("task", "case", 1, "é ✓")
     journal.close(complete=False)
 
@@ -72,19 +75,50 @@ def test_an_unreadable_row_costs_only_itself(path, damage):
     journal.close(complete=False)
 
 
-@pytest.mark.parametrize("other", [{"plan": "q"}, {"fingerprint": "g"}])
-def test_a_journal_of_another_plan_or_fingerprint_is_set_aside_and_kept(path, other):
+@pytest.mark.parametrize("other", [{"plan": "q"}, {"fingerprint": "g"}, {"endpoint": "h"}])
+def test_a_journal_of_another_plan_fingerprint_or_endpoint_is_set_aside_and_kept(path, other):
     written(path, DONE)
     before = path.read_bytes()
     journal = start(path, **other)
     assert journal.finished == {}
     aside = path.with_name("journal.jsonl.1")
     assert aside.read_bytes() == before
-    assert journal.notes == [f"{path} belongs to another plan or fingerprint and was set aside as journal.jsonl.1"]
+    assert journal.notes == [
+        f"{path} belongs to another plan, fingerprint or endpoint and was set aside as journal.jsonl.1"
+    ]
     journal.close(complete=False)
     third = start(path)
     assert path.with_name("journal.jsonl.2").exists()
     third.close(complete=False)
+
+
+DAY = 24 * 3600.0
+
+
+def test_a_journal_is_believed_for_a_day(path):
+    written(path, DONE)
+    journal = start(path, now=NOW + DAY)
+    assert list(journal.finished) == [("task", "case", 1)]
+    journal.close(complete=False)
+
+
+@pytest.mark.parametrize("later", [DAY + 1, -DAY - 1], ids=["older", "from the future"])
+def test_a_journal_of_another_day_is_set_aside_and_kept(path, later):
+    written(path, DONE)
+    before = path.read_bytes()
+    journal = start(path, now=NOW + later)
+    assert journal.finished == {}
+    assert path.with_name("journal.jsonl.1").read_bytes() == before
+    assert journal.notes == [f"{path} is more than 24 hours old and was set aside as journal.jsonl.1"]
+    journal.close(complete=False)
+
+
+def test_a_journal_that_is_taken_up_again_does_not_grow_younger(path):
+    written(path, DONE)
+    written(path, DONE, now=NOW + DAY / 2)
+    journal = start(path, now=NOW + DAY + 1)
+    assert journal.finished == {}
+    journal.close(complete=False)
 
 
 @pytest.mark.parametrize("content", [b"my notes\n", b"no newline", b"\x00\xff", b'{"journal": 99}\n'])
@@ -143,7 +177,7 @@ import sys
 from pathlib import Path
 from evaluator.runners.journal import Journal
 from evaluator.transcript import Transcript
-journal = Journal.open(Path(sys.argv[1]), plan="p", fingerprint="f")
+journal = Journal.open(Path(sys.argv[1]), plan="p", fingerprint="f", endpoint="e", now=1_800_000_000.0)
 for number in range(1, 101):
     journal.append("task", "case", number, Transcript(text="x" * 1000))
 journal.close(complete=False)

@@ -250,10 +250,10 @@ def test_a_call_that_does_not_let_go_is_left_behind_with_an_outcome():
 
 def test_what_the_journal_has_is_not_paid_for_again(tmp_path):
     path = tmp_path / "journal.jsonl"
-    first = Journal.open(path, plan="p", fingerprint="f")
+    first = Journal.open(path, plan="p", fingerprint="f", endpoint="e", now=0.0)
     schedule(6, Scripted(lambda _: priced(0.5)), journal=first)
     first.close(complete=False)
-    second = Journal.open(path, plan="p", fingerprint="f")
+    second = Journal.open(path, plan="p", fingerprint="f", endpoint="e", now=0.0)
     runner, seen = Scripted(text), Seen()
     outcomes = schedule(8, runner, journal=second, progress=seen)
     second.close(complete=True)
@@ -265,10 +265,10 @@ def test_what_the_journal_has_is_not_paid_for_again(tmp_path):
 
 def test_a_failure_in_the_journal_is_tried_again(tmp_path):
     path = tmp_path / "journal.jsonl"
-    first = Journal.open(path, plan="p", fingerprint="f")
+    first = Journal.open(path, plan="p", fingerprint="f", endpoint="e", now=0.0)
     schedule(3, Scripted(lambda _: Infrastructure(kind="timeout", message="late")), journal=first)
     first.close(complete=False)
-    second = Journal.open(path, plan="p", fingerprint="f")
+    second = Journal.open(path, plan="p", fingerprint="f", endpoint="e", now=0.0)
     outcomes = schedule(3, Scripted(text), journal=second)
     second.close(complete=True)
     assert all(isinstance(outcome.result, Transcript) for outcome in outcomes)
@@ -276,10 +276,10 @@ def test_a_failure_in_the_journal_is_tried_again(tmp_path):
 
 def test_what_an_interrupted_run_spent_counts_against_the_cost_limit(tmp_path):
     path = tmp_path / "journal.jsonl"
-    first = Journal.open(path, plan="p", fingerprint="f")
+    first = Journal.open(path, plan="p", fingerprint="f", endpoint="e", now=0.0)
     schedule(3, Scripted(lambda _: priced(1.0)), journal=first)
     first.close(complete=False)
-    second = Journal.open(path, plan="p", fingerprint="f")
+    second = Journal.open(path, plan="p", fingerprint="f", endpoint="e", now=0.0)
     runner = Scripted(lambda _: priced(1.0))
     outcomes = schedule(9, runner, journal=second, limits=Limits(concurrency=1, max_cost_usd=3.0))
     second.close(complete=False)

@@ -1,0 +1,248 @@
+"""One gate rule on one task → its result. Pure.
+
+What a rule cannot be judged by (a metric without a value, a slice with cases missing, no baseline) is `inconclusive`;
+only `gate` turns results into a verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from evaluator.baselines import BaselineState, Found, Missing
+from evaluator.comparison import Difference, Pair, Pairing, difference
+from evaluator.config.types import GateConfig, Rule
+from evaluator.metrics import metric_of, totals
+from evaluator.results import CanaryResults, CaseResult, Metric, Reason, RuleResult, TaskResult
+from evaluator.statistics import fewest_discordant
+from evaluator.vocabulary import AMOUNT_METRICS, SHARE_METRICS
+
+_SAME = 1e-9
+# Of two results the more severe counts.
+_SEVERITY = {"ok": 0, "warn": 1, "inconclusive": 2, "fail": 3}
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a verdict rests on.
+
+    `pairings`: task name → its cases against the baseline. `lost_tasks`: tasks that the run was to include and does not
+    have, with what was lost in words. `validator`: validator drift beyond the canaries, one sentence each. `movers`:
+    provider and model drift. `unselected`: tasks that the user left out of this run.
+    """
+
+    canaries: CanaryResults
+    tasks: Sequence[TaskResult]
+    baseline: BaselineState | None
+    pairings: Mapping[str, Pairing]
+    lost_tasks: Mapping[str, str] = {}
+    validator: Sequence[str] = ()
+    movers: Sequence[Reason] = ()
+    allow_missing: bool = False
+    unselected: Sequence[str] = ()
+
+
+def is_relative(rule: Rule) -> bool:
+    """Whether the rule needs a baseline."""
+    return rule.max_drop is not None or rule.max_rise is not None
+
+
+def apply(rule: Rule, gate: GateConfig, facts: Facts) -> list[RuleResult]:
+    """A rule's results: one for each task it speaks of and for each limit it sets."""
+    if rule.task is None and rule.metric == "cost_usd" and not is_relative(rule):
+        return [_floor(rule, None, _whole_cost(facts.tasks), deterministic=True)]
+    tasks = [task for task in facts.tasks if rule.task in (None, task.name)]
+    if not tasks and rule.task in facts.unselected:
+        return [_result(rule, None, "warn", f"{describe(rule)}: not judged, the task was left out of this run.")]
+    if not tasks:
+        return [_result(rule, None, "inconclusive", f"{describe(rule)}: there is no such task in this run.")]
+    results = []
+    for task in tasks:
+        scope = Scope.of(rule, task, facts.pairings.get(task.name))
+        if rule.min is not None or rule.max is not None:
+            gap = scope.gap(gate.coverage, compared=False)
+            results.append(_despite(gap, _absolute(rule, task, scope)))
+        if is_relative(rule):
+            gap = scope.gap(gate.coverage, compared=True)
+            results.append(_despite(gap, _relative(rule, task, gate, facts, scope)))
+    return results
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """The cases that a rule speaks of.
+
+    `now`: today's, by today's labels. `pairs`: those of the baseline, by the baseline's labels, so that a change of
+    tags neither takes a case out nor dilutes the slice; today's labels where the baseline does not know the slice.
+    `planned` and `scored` count today's attempts at the cases of either, `expected` the baseline's cases.
+    """
+
+    now: list[CaseResult]
+    pairs: list[Pair]
+    planned: int
+    scored: int
+    expected: int
+
+    @classmethod
+    def of(cls, rule: Rule, task: TaskResult, pairing: Pairing | None) -> Scope:
+        """The scope of `rule` on `task`."""
+        label = rule.slice
+        now = [case for case in task.cases if label is None or label in case.slices]
+        before = [case for case in pairing.baseline if label is None or label in case.slices] if pairing else []
+        known = {case.id for case in before}
+        members = known | {case.id for case in now}
+        planned, scored = 0, 0
+        present = {case.id: case for case in task.cases}
+        for case_id in members:
+            attempts = present[case_id].attempts if case_id in present else []
+            planned += max(len(attempts), task.repeats)
+            scored += sum(attempt.status == "scored" for attempt in attempts)
+        pairs = [each for each in pairing.pairs if each.now.id in (known or members)] if pairing else []
+        return cls(now=now, pairs=pairs, planned=planned, scored=scored, expected=len(known))
+
+    def gap(self, coverage: float, *, compared: bool) -> str | None:
+        """What is missing, in words, where it is more than `coverage` allows."""
+        if self.planned and self.scored / self.planned < coverage - _SAME:
+            return f"only {self.scored} of {self.planned} attempts at its cases were scored"
+        if compared and self.expected and len(self.pairs) / self.expected < coverage - _SAME:
+            return f"only {len(self.pairs)} of its {self.expected} cases can be compared with the baseline"
+        return None
+
+
+def _despite(gap: str | None, result: RuleResult) -> RuleResult:
+    """A rule that does not fail says nothing where too many of its cases are missing."""
+    if gap is None or result.outcome in ("fail", "inconclusive"):
+        return result
+    return msgspec.structs.replace(result, outcome="inconclusive", text=f"{result.rule}: {gap}.")
+
+
+def _absolute(rule: Rule, task: TaskResult, scope: Scope) -> RuleResult:
+    """A floor or ceiling. A share must hold for today's cases and for those that the baseline knows as well: new easy
+    cases do not lift the old ones over it."""
+    now = metric_of(rule.metric, scope.now, task.repeats)
+    results = [_floor(rule, task, now, deterministic=task.deterministic)]
+    if scope.pairs and rule.metric not in AMOUNT_METRICS:
+        known = metric_of(rule.metric, [each.now for each in scope.pairs], task.repeats)
+        results.append(_floor(rule, task, known, deterministic=task.deterministic))
+    return max(results, key=lambda result: _SEVERITY[result.outcome])
+
+
+def _whole_cost(tasks: Sequence[TaskResult]) -> Metric | None:
+    whole = totals(tasks, 0.0)
+    if whole.cost_state != "known" or whole.cost_usd is None:
+        return None
+    return Metric(value=whole.cost_usd, n=sum(len(task.cases) for task in tasks))
+
+
+def _floor(rule: Rule, task: TaskResult | None, metric: Metric | None, *, deterministic: bool) -> RuleResult:
+    """An absolute limit: fails when the whole interval lies beyond it, warns when the interval straddles it."""
+    name = describe(rule, task)
+    if metric is None:
+        return _result(rule, task, "inconclusive", f"{name}: the metric has no value in this run.")
+    value = metric.value
+    low, high = value, value
+    if not deterministic and metric.low is not None and metric.high is not None:
+        low, high = metric.low, metric.high
+    beyond = (rule.min is not None and value < rule.min - _SAME) or (rule.max is not None and value > rule.max + _SAME)
+    wholly = (rule.min is not None and high < rule.min - _SAME) or (rule.max is not None and low > rule.max + _SAME)
+    straddles = (rule.min is not None and low < rule.min - _SAME) or (rule.max is not None and high > rule.max + _SAME)
+    shown = _figure(value) if low == high else f"{_figure(value)} [{low:.2f}, {high:.2f}]"
+    if wholly or (beyond and rule.on_noise == "fail"):
+        return _result(rule, task, "fail", f"{name}: it is {shown}.", now=value)
+    if beyond:
+        text = f"{name}: it is {shown}, beyond the limit but within the noise of {metric.n} cases."
+        return _result(rule, task, "warn", text, now=value)
+    if straddles and rule.on_noise == "warn":
+        text = f"{name}: it is {shown}; {metric.n} cases cannot rule out that it lies beyond the limit."
+        return _result(rule, task, "warn", text, now=value)
+    return _result(rule, task, "ok", f"{name}: it is {shown}.", now=value)
+
+
+def _relative(rule: Rule, task: TaskResult, gate: GateConfig, facts: Facts, scope: Scope) -> RuleResult:
+    """A limit on the change against the baseline: fails when the change is beyond it and p ≤ alpha."""
+    name = describe(rule, task)
+    pairing = facts.pairings.get(task.name)
+    if not isinstance(facts.baseline, Found) or pairing is None:
+        if isinstance(facts.baseline, Missing) and facts.allow_missing:
+            return _result(rule, task, "ok", f"{name}: no baseline yet, nothing to compare with.")
+        return _result(rule, task, "inconclusive", f"{name}: there is no baseline to compare with.")
+    if pairing.is_new:
+        # Safe: a task renamed to get here is missing under its old name, which is inconclusive by itself.
+        return _result(rule, task, "warn", f"{name}: not judged, the baseline does not know this task yet.")
+    better_high = higher_is_better(rule.metric)
+    change = difference(rule.metric, pairing, scope.pairs, alpha=gate.alpha, higher_is_better=better_high)
+    if change is None:
+        return _result(rule, task, "inconclusive", f"{name}: no case has a value in the baseline and in this run.")
+    lost = len(change.missing) / (len(change.missing) + change.evidence.n)
+    if lost > 1 - gate.coverage + _SAME:
+        text = f"{name}: {len(change.missing)} cases had a value in the baseline and have none now."
+        return _result(rule, task, "inconclusive", text, change=change)
+    limit = rule.max_drop if rule.max_drop is not None else rule.max_rise
+    harm = (change.baseline - change.now) * (1 if better_high else -1)
+    moved = f"{_figure(change.baseline)} → {_figure(change.now)}"
+    if limit is None or harm <= limit + _SAME:
+        return _result(rule, task, "ok", f"{name}: {moved}.", change=change)
+    p = change.evidence.p
+    proof = "" if p is None else f", p = {p:.2g}"
+    counts = f"{moved} ({change.evidence.worse} cases worse, {change.evidence.better} better{proof})"
+    if p is None or p <= gate.alpha:
+        return _result(rule, task, "fail", f"{name}: {counts}.", change=change)
+    text = f"{name}: possible drop, {counts}; that is within noise at alpha {gate.alpha:g}."
+    if change.evidence.underpowered:
+        text += (
+            f" Underpowered: fewer than {fewest_discordant(gate.alpha)} cases changed, which can never be significant; "
+            "more cases would tell."
+        )
+    return _result(rule, task, "fail" if rule.on_noise == "fail" else "warn", text, change=change)
+
+
+def _figure(value: float) -> str:
+    """Two decimals at least, four at most: 0.00, 0.35, 0.7778, 1.00."""
+    whole, _, decimals = f"{value:.4f}".partition(".")
+    return f"{whole}.{decimals.rstrip('0').ljust(2, '0')}"
+
+
+def higher_is_better(metric: str) -> bool:
+    """Shares are good, failure modes and amounts are bad."""
+    return metric in SHARE_METRICS and metric not in AMOUNT_METRICS
+
+
+def describe(rule: Rule, task: TaskResult | None = None) -> str:
+    """A rule in one line: "json-call pass_rate (easy), max_drop 0.05"."""
+    name = task.name if task is not None else rule.task
+    head = " ".join(part for part in (name, rule.metric) if part)
+    limits = ", ".join(
+        f"{key} {value:g}"
+        for key, value in (
+            ("min", rule.min),
+            ("max", rule.max),
+            ("max_drop", rule.max_drop),
+            ("max_rise", rule.max_rise),
+        )
+        if value is not None
+    )
+    return f"{head}{f' ({rule.slice})' if rule.slice else ''}, {limits}"
+
+
+def _result(
+    rule: Rule,
+    task: TaskResult | None,
+    outcome: str,
+    text: str,
+    *,
+    now: float | None = None,
+    change: Difference | None = None,
+) -> RuleResult:
+    return msgspec.convert(
+        {
+            "rule": describe(rule, task),
+            "metric": rule.metric,
+            "outcome": outcome,
+            "text": text,
+            "task": task.name if task is not None else rule.task,
+            "slice": rule.slice,
+            "baseline": change.baseline if change is not None else None,
+            "now": change.now if change is not None else now,
+            "evidence": change.evidence if change is not None else None,
+        },
+        RuleResult,
+    )
