@@ -14,7 +14,7 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/workflows/*.yml
-	$(BIN)/zizmor --offline --quiet action.yml .github/workflows examples/workflows
+	$(BIN)/zizmor --offline --quiet --config examples/zizmor.yml action.yml .github/workflows examples/workflows/*.yml
 	$(BIN)/hadolint Dockerfile
 
 unit: $(VENV)/.test

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from evaluator.config.shape import REDIRECTING, refused_parameter
+from evaluator.config.shape import REDIRECTING, refused_parameter, schema
 from evaluator.config.wording import did_you_mean, listed, place
 from evaluator.errors import Problem, UserError
 from evaluator.vocabulary import AMOUNT_METRICS, FAILURE_MODE_PREFIX, known_metrics
@@ -19,6 +19,16 @@ from evaluator.yaml_text import Document, Path_
 
 BUILTIN_CANARIES = "builtin"
 GIT_PREFIX = "git+"
+# What providers' protocols call the model, the prompt, the tools and the shape of the answer: `extra_body` goes over the
+# request's own members.
+_REPLACING = frozenset(
+    {
+        *("model", "models", "messages", "prompt", "input", "instructions", "system", "contents"),
+        *("system_instruction", "systemInstruction", "tools", "functions", "function_call", "tool_config", "toolConfig"),
+        *("response_format", "generation_config", "generationConfig", "max_output_tokens"),
+        *("n", "stream", "stream_options", "extra_body"),
+    }
+)
 LIMITS = ("min", "max", "max_drop", "max_rise")
 
 
@@ -84,7 +94,19 @@ def _unsupported(document: Document) -> Iterator[Problem]:
 
 
 def _parameters(document: Document) -> Iterator[Problem]:
-    pending: list[Path_] = [("params", "extra_body")]
+    body: Path_ = ("params", "extra_body")
+    own = schema()["properties"]["params"]["properties"].keys() - {"extra_body"}
+    for key in _at(document, body, dict):
+        if key in own or key in _REPLACING:
+            path = (*body, key)
+            message = f"{place(path)} is refused: it would replace what trapgate sends and records"
+            mend = (
+                f"Write it as params.{key}."
+                if key in own
+                else "Leave it out: model, prompts, tools and the shape of the answer have places of their own in trap.yaml."
+            )
+            yield document.problem(path, message, mend, key=True)
+    pending = [body]
     while pending:
         path = pending.pop()
         node = document.node(path)

@@ -137,7 +137,9 @@ def _range(document: Document, path: Path_, error: Any) -> Iterator[Problem]:
         parts.append(f"at most {limits['maximum']}")
     kind = _KINDS[limits["type"]]
     message = f"{_subject(path)}: wanted {kind} {' and '.join(parts)}, got {error.instance}"
-    yield document.problem(path, message)
+    # The schema says beside a limit that is not obvious where it comes from.
+    below = "minimum" in limits and error.instance < limits["minimum"]
+    yield document.problem(path, message, limits.get("$comment", "") if below else "")
 
 
 def _missing(document: Document, path: Path_, error: Any) -> Iterator[Problem]:

@@ -17,10 +17,11 @@ Limit = Literal["time", "memory", "processes", "disk", "output", "stopped"]
 class Command:
     """A program and what it may touch. All paths are absolute; `environ` is exactly what it gets, PATH included.
 
-    `writable` folders belong to this command while it runs: no two commands at once share one. `readable` are read and
-    executed beside the system's own programs and libraries. `timeout` in seconds. `memory_bytes` and `disk_bytes` bound
-    each process or file at once, and the sum of them within a tenth of a second (memory) or half a second (disk).
-    `processes` counts threads too where the kernel counts them. `output_bytes` is for each of the two streams.
+    `cwd` lies in one of the folders. `writable` folders belong to this command while it runs: no two commands at once
+    share one. `readable` are read and executed beside the system's own programs and libraries. `timeout` in seconds.
+    `memory_bytes` and `disk_bytes` bound each process or file at once, and the sum of them within a tenth of a second
+    (memory) or half a second (disk). `processes` counts threads too where the kernel counts them. `output_bytes` is for
+    each of the two streams.
     """
 
     argv: tuple[str, ...]

@@ -39,16 +39,17 @@ def scratch() -> Iterator[Path]:
 def remove(folder: Path) -> None:
     """Removes a folder that commands wrote, however deep and whatever its modes. Raises OSError if some of it stays."""
     # The system's rm neither follows links nor recurses on a stack that a deep folder can exhaust.
-    removed = _remove(folder)
+    removed = _system("rm", "-rf", "--", str(folder))
     if removed.returncode:
-        subprocess.run(["chmod", "-R", "u+rwX", "--", str(folder)], capture_output=True, check=False)
-        removed = _remove(folder)
+        _system("chmod", "-R", "u+rwX", "--", str(folder))
+        removed = _system("rm", "-rf", "--", str(folder))
     if removed.returncode:
         raise OSError(f"{folder} cannot be removed: {removed.stderr.decode('utf-8', 'replace').strip()[-300:]}")
 
 
-def _remove(folder: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(["rm", "-rf", "--", str(folder)], capture_output=True, check=False)
+def _system(*command: str) -> subprocess.CompletedProcess[bytes]:
+    """A tool of the system, whatever PATH earlier steps left behind."""
+    return subprocess.run(command, env={"PATH": os.defpath}, capture_output=True, check=False)
 
 
 def copy(source: Path, destination: Path) -> None:

@@ -25,10 +25,10 @@ class OwnUser:
 
     means = ("own user", "landlock", "seccomp", "resource limits")
     protects = (
-        "Each command runs as a user of its own, without groups or privileges. It opens no file but its folders' and the "
-        "system's programs, writes only in its own folders, sees no memory or environment of other processes, cannot "
-        "signal them, opens no socket, and is bounded in time, memory, processes, disk and output; all its "
-        "processes are killed at its end."
+        "Each command runs as a user of its own, without groups or privileges. It opens no files but those of its "
+        "folders and the system's programs, writes only in its own folders, sees no memory or environment of "
+        "other processes, cannot signal them, opens no socket, and is bounded in time, memory, processes, disk "
+        "and output; all its processes are killed at its end."
     )
 
     def __init__(self, guarded: tuple[Path, ...]) -> None:

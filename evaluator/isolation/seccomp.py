@@ -25,13 +25,14 @@ _EQUAL, _MASKED_EQUAL = 4, 7
 
 _REFUSED = """
     _sysctl acct add_key adjtimex bpf chroot clock_adjtime clock_adjtime64 clock_settime clock_settime64 clone3
-    create_module delete_module fanotify_init fanotify_mark finit_module fsconfig fsmount fsopen fspick get_kernel_syms
-    get_mempolicy init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp kexec_file_load
-    kexec_load keyctl lookup_dcookie mbind memfd_create memfd_secret migrate_pages modify_ldt mount mount_setattr
-    move_mount move_pages mq_open msgget name_to_handle_at nfsservctl open_by_handle_at open_tree perf_event_open pidfd_getfd
-    pivot_root process_madvise process_vm_readv process_vm_writev ptrace query_module quotactl quotactl_fd reboot
-    request_key semget set_mempolicy set_mempolicy_home_node setdomainname sethostname setns settimeofday shmat shmget
-    stime swapoff swapon sysfs syslog umount umount2 unshare uselib userfaultfd vhangup vm86 vm86old vmsplice
+    create_module delete_module fanotify_init fanotify_mark finit_module fsconfig fsmount fsopen fspick
+    get_kernel_syms get_mempolicy init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp
+    kexec_file_load kexec_load keyctl lookup_dcookie mbind memfd_create memfd_secret migrate_pages modify_ldt mount
+    mount_setattr move_mount move_pages mq_open msgget name_to_handle_at nfsservctl open_by_handle_at open_tree
+    perf_event_open pidfd_getfd pivot_root process_madvise process_vm_readv process_vm_writev ptrace query_module
+    quotactl quotactl_fd reboot request_key semget set_mempolicy set_mempolicy_home_node setdomainname sethostname
+    setns settimeofday shmat shmget stime swapoff swapon sysfs syslog umount umount2 unshare uselib userfaultfd
+    vhangup vm86 vm86old vmsplice
 """.split()  # noqa: SIM905
 _OF_SOCKETS = ("accept", "accept4", "bind", "connect", "listen", "socketcall")
 _BY_ARGUMENT = ("clone", "personality", "sendto", "socket", "socketpair")

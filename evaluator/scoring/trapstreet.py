@@ -112,7 +112,7 @@ def _score(checks: _Checks, function: _Function | None, transcript: Transcript) 
             values["schema_valid"] = 1.0 if invalid == [] else 0.0
             schema_findings = invalid or []
     if checks.texts:
-        outcomes += _text_outcomes(checks.texts, transcript)
+        outcomes += _text_outcomes(checks, transcript)
     gold = sum(outcome.gold for outcome in outcomes)
     if gold:
         values["argument_score"] = sum(outcome.accepted for outcome in outcomes) / gold
@@ -136,12 +136,14 @@ def _schema_findings(function: _Function, call: FunctionCall | Unreadable) -> li
     ]
 
 
-def _text_outcomes(checks: list[TextCheck], transcript: Transcript) -> list[Outcome]:
+def _text_outcomes(checks: _Checks, transcript: Transcript) -> list[Outcome]:
     text = answer_text(transcript)
-    if not transcript.calls and not text.strip():
+    # A native call is an answer only where a call is asked for. Else it would pass what is about words that are not there.
+    called = bool(checks.calls and transcript.calls)
+    if not called and not text.strip():
         empty = Finding(path="$", keyword="empty", message="the answer is empty")
         return [Outcome("unparseable", [empty])]
-    found = [check(text) for check in checks]
+    found = [check(text) for check in checks.texts]
     return [Outcome("wrong_value", [finding]) for finding in found if finding is not None]
 
 

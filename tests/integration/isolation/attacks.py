@@ -150,7 +150,13 @@ for _ in range(16384):
 
 ALLOCATE = "kept = []\nwhile True:\n    kept.append(bytearray(1 << 20))\n"
 
-ALLOCATE_SHARED = "import mmap\nkept = []\nwhile True:\n    kept.append(mmap.mmap(-1, 1 << 20))\n    kept[-1].write(b'x' * (1 << 20))\n"
+ALLOCATE_SHARED = """
+import mmap
+kept = []
+while True:
+    kept.append(mmap.mmap(-1, 1 << 20))
+    kept[-1].write(b"x" * (1 << 20))
+"""
 
 ALLOCATE_IN_CHILDREN = """
 import os, time
@@ -167,6 +173,15 @@ while True:
     with open(f"file{number}", "wb") as file:
         file.write(bytes(1 << 20))
     number += 1
+"""
+
+KILL_THE_SUPERVISOR = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+else:
+    os.kill(os.getppid(), 9)
+time.sleep(600)
 """
 
 SLEEP = "import time\nprint('asleep', flush=True)\ntime.sleep(600)\n"

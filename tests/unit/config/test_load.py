@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evaluator import config
+from evaluator.config.shape import schema
 from evaluator.config.types import (
     BaselineConfig,
     Config,
@@ -139,6 +140,33 @@ def test_a_whole_number_written_as_a_fraction_reaches_the_provider_as_a_whole_nu
     params = config.parse(TASKS + "params: {max_tokens: 10.0, temperature: 0.0}\n", "trap.yaml").params
     assert params == {"max_tokens": 10, "temperature": 0.0}
     assert isinstance(params["max_tokens"], int)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("model", "models", "messages", "prompt", "input", "system", "contents", "system_instruction"),
+        *("systemInstruction", "tools", "functions", "function_call", "toolConfig", "tool_config", "response_format"),
+        *("generationConfig", "generation_config", "n", "stream", "stream_options", "max_output_tokens", "extra_body"),
+    ],
+)
+def test_extra_body_cannot_replace_what_is_sent_and_recorded(key: str) -> None:
+    assert refusal(TASKS + f"params:\n  extra_body:\n    {key}: 1\n") == (
+        f"trap.yaml:4:5: params.extra_body.{key} is refused: it would replace what trapgate sends and records\n"
+        "    Leave it out: model, prompts, tools and the shape of the answer have places of their own in trap.yaml."
+    )
+
+
+def test_extra_body_cannot_hold_a_parameter_that_has_a_key_of_its_own() -> None:
+    own = schema()["properties"]["params"]["properties"].keys() - {"extra_body"}
+    assert {"max_tokens", "tool_choice", "seed"} < own
+    for key in own:
+        assert f"Write it as params.{key}." in refusal(TASKS + f"params: {{extra_body: {{{key}: 1}}}}\n")
+
+
+def test_a_name_of_ours_deeper_in_extra_body_is_the_providers_own() -> None:
+    text = TASKS + "params: {extra_body: {provider: {model: a, n: 2}}}\n"
+    assert config.parse(text, "trap.yaml").params == {"extra_body": {"provider": {"model": "a", "n": 2}}}
 
 
 def test_extra_body_is_passed_on_as_it_is() -> None:
@@ -274,7 +302,12 @@ PATH_MEND = "    Write a path relative to that folder, without `..`."
         (TASKS + "limits: {timeout: 0}\n", "trap.yaml:2:19: limits.timeout: wanted a number above 0, got 0"),
         (
             TASKS + "gate: {alpha: 0.9}\n",
-            "trap.yaml:2:15: gate.alpha: wanted a number above 0 and at most 0.5, got 0.9",
+            "trap.yaml:2:15: gate.alpha: wanted a number at least 0.001 and at most 0.5, got 0.9",
+        ),
+        (
+            TASKS + "gate: {alpha: 0.0005}\n",
+            "trap.yaml:2:15: gate.alpha: wanted a number at least 0.001 and at most 0.5, got 0.0005\n"
+            "    The sampled sign-flip test gives no p below 1/10,000: with a smaller alpha nothing would ever block.",
         ),
         (
             TASKS + "gate: {coverage: 0}\n",
@@ -314,6 +347,11 @@ PATH_MEND = "    Write a path relative to that folder, without `..`."
             TASKS + "params: {extra_body: {a: [{api_base: x}]}}\n",
             "trap.yaml:2:28: params.extra_body.a[0].api_base is refused: "
             "a pull request could send the key to another place with it\n" + KEYS_MEND,
+        ),
+        (
+            TASKS + "params: {extra_body: {min_p: 0.1, temperature: 1}}\n",
+            "trap.yaml:2:35: params.extra_body.temperature is refused: it would replace what trapgate sends and records\n"
+            "    Write it as params.temperature.",
         ),
         (
             TASKS + "params: {temprature: 0}\n",

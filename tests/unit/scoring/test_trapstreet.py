@@ -128,6 +128,30 @@ def test_an_empty_answer_fails_every_matcher(text: str | None) -> None:
     assert score(case(CALL_MATCHER), text).failure_mode == "unparseable"
 
 
+@pytest.mark.parametrize(
+    "matcher",
+    [
+        {"kind": "no_hedge"},
+        {"kind": "regex_required", "pattern": "^(?!.*secret)"},
+        {"kind": "regex_required", "pattern": ""},
+        {"kind": "numeric", "value": 4},
+    ],
+)
+@pytest.mark.parametrize("text", [None, "", " \n"])
+def test_a_native_call_without_text_is_an_empty_answer_to_a_question_about_text(matcher: Any, text: str | None) -> None:
+    found = score(case(matcher), text, calls=[Call(tool="send")])
+    assert (found.failure_mode, found.findings) == (
+        "unparseable",
+        [Finding(path="$", keyword="empty", message="the answer is empty")],
+    )
+
+
+def test_a_native_call_that_is_asked_for_needs_no_text_beside_it() -> None:
+    call = Call(tool="send", arguments='{"amount": 24.5, "to": "Ada"}')
+    assert score(case(CALL_MATCHER, no_hedge=True), None, calls=[call]).passed
+    assert not score(case(CALL_MATCHER, no_hedge=True), "I am not sure", calls=[call]).passed
+
+
 def test_the_options_choose_the_version_and_add_no_hedge() -> None:
     as_string = RIGHT.replace("24.5", '"24.5"')
     assert not score(case(CALL_MATCHER), as_string).passed
