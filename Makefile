@@ -22,7 +22,7 @@ unit: $(VENV)/.test
 
 # Needs root, and buildah and podman or a Debian system that can install them.
 container: $(VENV)/.test
-	$(BIN)/python -m pytest -m container
+	$(BIN)/python -m pytest tests/container
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py

@@ -42,8 +42,8 @@ def interpreter() -> tuple[str, ...]:
 def guarded(environ: Mapping[str, str], workspace: Path) -> tuple[Path, ...]:
     """What no command may reach: engines' sockets, the runner's command files, git's folder of the workspace."""
     files = [environ[name] for name in _COMMAND_FILES if environ.get(name)]
-    config = [workspace / ".git" / "config", workspace / ".git"]
-    return (*map(Path, _ENGINES), *map(Path, files), *config)
+    git = workspace.resolve() / ".git"
+    return (*map(Path, _ENGINES), *map(Path, files), git / "config", git)
 
 
 def exposed(command: Command, closed: Iterable[Path]) -> str:

@@ -53,6 +53,9 @@ def specification(command: Command) -> Spec:
 
 def supervise(command: Command, spec: Spec, prefix: Sequence[str] = (), stop: Callable[[], bool] = never) -> Finished:
     """Runs `spec`, which says what `command` does in the terms of one means. `prefix` is put before the supervisor."""
+    for folder in (command.cwd, *command.readable, *command.writable):
+        if not folder.exists():
+            return not_started(f"{folder} does not exist")
     try:
         with _started(command, spec, prefix) as (process, control, report):
             streams = _Streams(process, report, command.output_bytes)

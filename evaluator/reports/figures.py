@@ -10,9 +10,9 @@ from evaluator.reports.view_model import FigureRow, TaskSentence
 from evaluator.reports.words import OUTCOMES, TESTS
 from evaluator.results import Evidence, Metric, RuleResult, Run, TaskComparison, TaskResult
 
-# Shown for every task, with or without a rule.
 # The end of a rule's name, e.g. ", min 0.8, max_drop 0.05".
 _LIMITS = re.compile(r"(?:, (?:min|max|max_drop|max_rise) [^, ]+)+$")
+# Shown for every task, with or without a rule.
 _ALWAYS = ("pass_rate", "schema_valid", "argument_score")
 
 
@@ -44,9 +44,13 @@ def _task_rows(run: Run, task: TaskResult) -> Iterator[FigureRow]:
 
 def _rule_row(rule: RuleResult, task: TaskResult | None, compared: TaskComparison | None) -> FigureRow:
     now = _metric_now(rule, task)
-    before = compared.baseline_metrics.get(rule.metric) if compared is not None and rule.slice is None else None
+    before = _metric_before(rule, compared)
     value = now.value if rule.now is None and now is not None else rule.now
     baseline = before.value if rule.baseline is None and before is not None else rule.baseline
+    # A rule that compares speaks of the paired cases; any other of all its cases, or of some that it does not count.
+    paired = rule.evidence.n if rule.evidence is not None else None
+    n = paired if paired is not None else _n_of(now, value)
+    n_before = paired if paired is not None else _n_of(before, baseline)
     return _row(
         icon=OUTCOMES[rule.outcome].icon,
         sign=OUTCOMES[rule.outcome].sign,
@@ -55,8 +59,8 @@ def _rule_row(rule: RuleResult, task: TaskResult | None, compared: TaskCompariso
         slice_name=rule.slice or "",
         baseline=baseline,
         now=value,
-        baseline_interval=_interval_of(before, baseline),
-        now_interval=_interval_of(now, value) + (f", n = {numbers.count(now.n)}" if now is not None else ""),
+        baseline_rests_on=_rests_on(before, baseline, n_before, other=n),
+        now_rests_on=_rests_on(now, value, n),
         evidence=_evidence_cell(rule),
     )
 
@@ -73,8 +77,8 @@ def _standing_row(metric: str, task: TaskResult, compared: TaskComparison | None
         slice_name="",
         baseline=before.value if before is not None else None,
         now=now.value,
-        baseline_interval=_interval_of(before, before.value if before is not None else None),
-        now_interval=f"{numbers.interval(now.low, now.high)}, n = {numbers.count(now.n)}",
+        baseline_rests_on=_rests_on(before, before.value, before.n, other=now.n) if before is not None else "",
+        now_rests_on=_rests_on(now, now.value, now.n),
         evidence=_tested(evidence) if evidence is not None else numbers.NOTHING,
     )
 
@@ -88,8 +92,8 @@ def _row(
     slice_name: str,
     baseline: float | None,
     now: float | None,
-    baseline_interval: str,
-    now_interval: str,
+    baseline_rests_on: str,
+    now_rests_on: str,
     evidence: str,
 ) -> FigureRow:
     if baseline is not None and now is not None:
@@ -102,8 +106,8 @@ def _row(
         task=task,
         metric=metric,
         slice=slice_name,
-        baseline=before + baseline_interval if baseline is not None else before,
-        now=after + now_interval if now is not None else after,
+        baseline=before + baseline_rests_on if baseline is not None else before,
+        now=after + now_rests_on if now is not None else after,
         change=numbers.change(metric, baseline, now),
         evidence=evidence,
     )
@@ -118,11 +122,25 @@ def _metric_now(rule: RuleResult, task: TaskResult | None) -> Metric | None:
     return part.metrics.get(rule.metric) if part is not None else None
 
 
-def _interval_of(metric: Metric | None, shown: float | None) -> str:
-    """The interval belongs to the figure over all cases; beside a figure over the paired ones it would be another's."""
-    if metric is None or shown is None or abs(metric.value - shown) > 1e-9:
-        return ""
-    return numbers.interval(metric.low, metric.high)
+def _metric_before(rule: RuleResult, compared: TaskComparison | None) -> Metric | None:
+    """The baseline's own figure. None for pass^k: its k may be another, and a rule that compares gives both sides
+    at one k itself."""
+    if compared is None or rule.slice is not None or rule.metric == "all_k_pass_rate":
+        return None
+    return compared.baseline_metrics.get(rule.metric)
+
+
+def _n_of(metric: Metric | None, shown: float | None) -> int | None:
+    """How many cases `shown` rests on, None where it is not the figure over all cases."""
+    return metric.n if metric is not None and shown is not None and abs(metric.value - shown) <= 1e-9 else None
+
+
+def _rests_on(metric: Metric | None, shown: float | None, n: int | None, *, other: int | None = None) -> str:
+    """ " [0.18, 0.57], n = 20": the interval of `metric` where `shown` is that figure over the same cases, and the
+    number of cases where it is known and not the `other` side's as well."""
+    same = metric is not None and n == metric.n == _n_of(metric, shown)
+    interval = numbers.interval(metric.low, metric.high) if metric is not None and same else ""
+    return interval + (f", n = {numbers.count(n)}" if n is not None and n != other else "")
 
 
 def _evidence_cell(rule: RuleResult) -> str:

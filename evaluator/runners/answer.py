@@ -120,8 +120,8 @@ def _refuse_faulty(choice: Any) -> None:
 
 
 def _is_empty(transcript: Transcript, message: Any, choice: Any) -> bool:
-    """Whether nothing says that a model was asked. litellm writes "stop" where the provider gave no reason, so that word
-    alone says nothing."""
+    """Whether nothing says that a model was asked. litellm writes "stop" where the provider gave no reason, so that
+    word alone says nothing."""
     if transcript.text is not None or transcript.calls or transcript.usage is not None:
         return False
     return _native(choice) in (None, "stop") and not getattr(message, "reasoning_content", None)

@@ -61,8 +61,8 @@ def make(
 ) -> tuple[list[Outcome], list[str]]:
     """The outcome of every job, in order, and what a reader should know of the calling, one sentence each.
 
-    `started`: the reading of the monotonic clock from which the run's time limit counts; `clock` gives seconds since the
-    epoch, for the age of the journal.
+    `started`: the reading of the monotonic clock from which the run's time limit counts; `clock` gives seconds since
+    the epoch, for the age of the journal.
     """
     open_journal = partial(
         Journal.open,

@@ -48,7 +48,9 @@ def load() -> Any:
     # Pydantic quotes the model's answer where it is odd: no model text goes to the log.
     warnings.filterwarnings("ignore", message="(?s)Pydantic serializer warnings", category=UserWarning)
     # About litellm's own types of Gemini, which are loaded at the first call of one.
-    warnings.filterwarnings("ignore", message="(?s)(Items?|Extra items) .*Pydantic will not protect items", category=UserWarning)
+    warnings.filterwarnings(
+        "ignore", message="(?s)(Items?|Extra items) .*Pydantic will not protect items", category=UserWarning
+    )
     _keep_calls_as_sent()
     return litellm
 

@@ -1,8 +1,8 @@
 """What an interrupted run has paid for: every finished attempt, on disk as soon as it is there.
 
 JSON Lines: a header that says of which plan, fingerprint and endpoint, and when it was begun; then a row for each
-attempt. A run that is killed and started again takes the transcripts from here; infrastructure failures are kept for the
-reader and tried again.
+attempt. A run that is killed and started again takes the transcripts from here; infrastructure failures are kept for
+the reader and tried again.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ class Failure:
 @dataclass(frozen=True)
 class Policy:
     """How often and how long. `tries`: calls in all; `timeouts`: calls in all where each ran into its time limit, which
-    is long, or was answered in part, which may be billed; `first`: seconds of the first backoff at most, doubled each time up to `longest`; `patience`: seconds of
-    waiting between the tries of one attempt, in all."""
+    is long, or was answered in part, which may be billed; `first`: seconds of the first backoff at most, doubled each
+    time up to `longest`; `patience`: seconds of waiting between the tries of one attempt, in all."""
 
     tries: int = 8
     timeouts: int = 3

@@ -213,6 +213,35 @@ def test_a_killed_run_is_resumed_without_paying_twice(accepted):
     assert _journal(accepted) == []
 
 
+def test_a_case_that_is_always_refused_does_not_make_old_answers_stand_for_ever(accepted):
+    def script(wrong):
+        good = answering(wrong)
+        return lambda request: Reply(status=400, error="too long") if order_of(request) == 9 else good(request)
+
+    for wrong, passed in [((), 9), (range(9), 0)]:
+        with ModelServer(script(wrong)) as server:
+            trapgate(accepted, "run", base_url=server.base_url)
+            assert len(server.requests) == 10
+        results = json.loads((accepted / "trapgate-results" / "results.json").read_text())
+        attempts = [attempt for case in results["tasks"][0]["cases"] for attempt in case["attempts"]]
+        assert sum(attempt["passed"] is True for attempt in attempts) == passed
+        assert _journal(accepted) == []
+
+
+def test_the_answers_of_another_server_are_not_taken_up(accepted):
+    (accepted / "trap.yaml").write_text(TRAP.replace("concurrency: 4", "concurrency: 1"))
+    with ModelServer(lambda request: Reply(text=call(order_of(request)), delay=0.15)) as server:
+        process = _started(accepted, server)
+        _wait(lambda: len(_journal(accepted)) > 3)
+        process.kill()
+        process.communicate()
+        with ModelServer(answering(range(10))) as other:
+            done = trapgate(accepted, "run", base_url=other.base_url)
+            assert len(other.requests) == 10
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "belongs to another plan, fingerprint or endpoint and was set aside" in done.stdout
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_cancelled_run_keeps_what_it_has_reports_and_is_inconclusive(accepted, number):
     (accepted / "trap.yaml").write_text(TRAP.replace("concurrency: 4", "concurrency: 1"))

@@ -22,6 +22,7 @@ def become(spec: Spec, failures: int) -> None:
     try:
         program = _program(spec)
         _confine(spec)
+        # Ours are closed by the exec anyway; bubblewrap passes on whatever it was given.
         os.dup2(failures, 3, inheritable=False)
         os.closerange(4, os.sysconf("SC_OPEN_MAX"))
         failures = 3

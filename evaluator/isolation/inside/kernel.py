@@ -15,7 +15,6 @@ _SIGKILL, _SIGPIPE, _SIGXFSZ = 9, 13, 25
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _RULE_PATH_BENEATH = 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-_MAKE_CHAR, _MAKE_SOCK, _MAKE_BLOCK, _REFER = 1 << 6, 1 << 9, 1 << 11, 1 << 13
 _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
 _RIGHTS_OF_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
 _FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
@@ -66,8 +65,7 @@ def filter_calls(program: bytes) -> None:
 def confine_files(rules: list[tuple[str, bool]]) -> None:
     """Landlock: files can be opened only beneath the paths of `rules`, and written only where the rule says so.
 
-    A path that does not exist, or lies in a folder closed to our user, grants nothing and is passed over. No device or
-    socket can be made anywhere.
+    A path that does not exist, or lies in a folder closed to our user, grants nothing and is passed over.
     """
     abi = _landlock_abi()
     handled = _RIGHTS_OF_ABI[min(abi, max(_RIGHTS_OF_ABI))]
@@ -91,11 +89,9 @@ def _allow(ruleset: int, path: str, handled: int, writable: bool) -> None:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except (FileNotFoundError, PermissionError):
         return
-    rights = _EXECUTE | _READ_FILE | _READ_DIR
-    if writable:
-        rights = handled & ~(_MAKE_CHAR | _MAKE_BLOCK | _MAKE_SOCK | _IOCTL_DEV)
+    rights = handled if writable else _EXECUTE | _READ_FILE | _READ_DIR
     if not stat.S_ISDIR(os.fstat(place).st_mode):
-        rights &= _FILE_RIGHTS & handled
+        rights &= _FILE_RIGHTS
     rule = rights.to_bytes(8, "little") + place.to_bytes(4, "little")
     _syscall(_ADD_RULE, ruleset, ctypes.c_int(_RULE_PATH_BENEATH), rule, ctypes.c_uint(0))
     os.close(place)

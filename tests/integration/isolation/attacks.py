@@ -66,7 +66,7 @@ SEND_FROM_A_DATAGRAM_PAIR = (
     + """
 def send():
     one, two = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-    one.sendto(b"READY=1", sys.argv[2])
+    one.sendmsg([b"READY=1"], [], 0, sys.argv[2])
 attempt(send)
 """
 )
@@ -181,6 +181,15 @@ if os.fork() == 0:
     os.setsid()
 else:
     os.kill(os.getppid(), 9)
+time.sleep(600)
+"""
+
+DETACH_AND_SLEEP = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
 time.sleep(600)
 """
 

@@ -113,7 +113,7 @@ def test_on_another_system_it_is_refused(workspace: Path, monkeypatch: pytest.Mo
 
 
 def test_a_workspace_among_the_systems_programs_is_refused(
-    tmp_path_factory: pytest.TempPathFactory, workspace: Path, isolation: Isolation, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, isolation: Isolation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paths, "SYSTEM", (*paths.SYSTEM, str(workspace)))
     found = available({}, workspace)

@@ -23,19 +23,19 @@ def test_files_are_collected_by_their_path_in_the_folder(tmp_path: Path) -> None
 
 def test_a_link_is_named_and_not_followed(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc/passwd")
-    with pytest.raises(OutputError, match="^link is a symbolic link, which is not taken as an output$"):
+    with pytest.raises(OutputError, match=r"^link is a symbolic link, which is not taken as an output$"):
         collect(tmp_path)
 
 
 def test_a_folder_that_is_itself_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc")
-    with pytest.raises(OutputError, match="^cannot be read: Not a directory$"):
+    with pytest.raises(OutputError, match=r"^cannot be read: Not a directory$"):
         collect(tmp_path / "link")
 
 
 def test_a_pipe_is_named_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OutputError, match="^pipe is a named pipe"):
+    with pytest.raises(OutputError, match=r"^pipe is a named pipe"):
         collect(tmp_path)
 
 
@@ -43,20 +43,20 @@ def test_a_socket_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(tmp_path)
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("s")
-    with pytest.raises(OutputError, match="^s is a socket"):
+    with pytest.raises(OutputError, match=r"^s is a socket"):
         collect(tmp_path)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
 def test_a_device_is_named(tmp_path: Path) -> None:
     os.mknod(tmp_path / "zero", 0o666 | stat.S_IFCHR, os.makedev(1, 5))
-    with pytest.raises(OutputError, match="^zero is a device"):
+    with pytest.raises(OutputError, match=r"^zero is a device"):
         collect(tmp_path)
 
 
 def test_a_name_that_is_not_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"\xff")).write_bytes(b"")
-    with pytest.raises(OutputError, match="is not a name in UTF-8"):
+    with pytest.raises(OutputError, match=r"is not a name in UTF-8"):
         collect(tmp_path)
 
 
@@ -64,7 +64,7 @@ def test_too_many_entries_are_refused(tmp_path: Path) -> None:
     for number in range(4):
         (tmp_path / str(number)).write_bytes(b"")
     assert len(collect(tmp_path, max_files=4)) == 4
-    with pytest.raises(OutputError, match="^more than 3 files and folders$"):
+    with pytest.raises(OutputError, match=r"^more than 3 files and folders$"):
         collect(tmp_path, max_files=3)
 
 
@@ -72,14 +72,14 @@ def test_bytes_are_bounded_over_all_files(tmp_path: Path) -> None:
     for number in range(2):
         (tmp_path / str(number)).write_bytes(b"12345")
     assert sum(map(len, collect(tmp_path, max_bytes=10).values())) == 10
-    with pytest.raises(OutputError, match="^more than 9 bytes$"):
+    with pytest.raises(OutputError, match=r"^more than 9 bytes$"):
         collect(tmp_path, max_bytes=9)
 
 
 def test_a_file_of_holes_is_not_read_whole(tmp_path: Path) -> None:
     with (tmp_path / "huge").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(OutputError, match="^more than 1000 bytes$"):
+    with pytest.raises(OutputError, match=r"^more than 1000 bytes$"):
         collect(tmp_path, max_bytes=1000)
 
 
@@ -88,12 +88,12 @@ def test_folders_nested_too_deep_are_refused(tmp_path: Path) -> None:
     deep.mkdir(parents=True)
     assert collect(tmp_path) == {}
     (deep / "d").mkdir()
-    with pytest.raises(OutputError, match="^folders nested deeper than 64$"):
+    with pytest.raises(OutputError, match=r"^folders nested deeper than 64$"):
         collect(tmp_path)
 
 
 def test_a_folder_that_is_not_there_says_so(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="^cannot be read: No such file or directory$"):
+    with pytest.raises(OutputError, match=r"^cannot be read: No such file or directory$"):
         collect(tmp_path / "missing")
 
 
@@ -115,6 +115,17 @@ def test_a_walk_does_not_enter_a_folder_that_became_a_link(tmp_path: Path) -> No
     assert list(entries) == []
 
 
+def test_a_file_that_became_a_link_is_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "answer").write_bytes(b"")
+    entries = walk(str(tmp_path))
+    entry = next(entries)
+    (tmp_path / "answer").unlink()
+    (tmp_path / "answer").symlink_to("/etc/passwd")
+    with pytest.raises(OSError, match=r"Too many levels of symbolic links"):
+        entry.open(os.O_RDONLY)
+    entries.close()
+
+
 def test_a_copy_keeps_content_and_links_and_leaves_git_behind(tmp_path: Path) -> None:
     source = tmp_path / "source"
     (source / "sub" / ".git").mkdir(parents=True)
@@ -134,7 +145,7 @@ def test_a_copy_keeps_content_and_links_and_leaves_git_behind(tmp_path: Path) ->
 def test_a_copy_of_a_folder_with_a_pipe_is_refused(tmp_path: Path) -> None:
     (tmp_path / "source").mkdir()
     os.mkfifo(tmp_path / "source" / "pipe")
-    with pytest.raises(OSError, match="cannot be copied: .*pipe.* is a named pipe"):
+    with pytest.raises(OSError, match=r"cannot be copied: .*pipe.* is a named pipe"):
         copy(tmp_path / "source", tmp_path / "copy")
 
 

@@ -50,6 +50,11 @@ def test_sockets_command_files_and_git_are_guarded(tmp_path: Path) -> None:
     assert Path() not in guarded
 
 
+def test_the_workspaces_git_is_guarded_by_its_full_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert tmp_path / ".git" in paths.guarded({}, Path())
+
+
 def test_an_interpreter_whose_prefix_is_the_working_folder_is_not_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 
@@ -24,7 +26,8 @@ def test_descendants_are_found_over_generations() -> None:
         assert child.pid in found
         for pid in found:
             assert processes.memory(pid) >= 0
-        subprocess.run(["kill", "-9", *map(str, found)], check=True)
+        for pid in found:
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_the_memory_of_a_process_that_is_gone_is_nothing() -> None:

@@ -36,5 +36,5 @@ def test_without_the_library_the_reason_names_its_package(monkeypatch: pytest.Mo
 
 def test_a_library_that_does_not_know_a_call_that_is_refused_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seccomp, "_REFUSED", ["mount", "a_call_of_the_future"])
-    with pytest.raises(seccomp.UnavailableError, match="^this libseccomp is too old to know a_call_of_the_future$"):
+    with pytest.raises(seccomp.UnavailableError, match=r"^this libseccomp is too old to know a_call_of_the_future$"):
         seccomp.program(network=False)

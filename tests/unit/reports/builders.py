@@ -11,7 +11,7 @@ from evaluator.baselines import BaselineState, Found, Missing
 from evaluator.cases import Case, Recorded, Request, SourceRef, Subject, Task
 from evaluator.comparison import compare_task, fingerprint_differences, pair
 from evaluator.config.types import GateConfig, Rule
-from evaluator.gate import Evidence, decide
+from evaluator.gate import decide
 from evaluator.metrics import summarize, totals
 from evaluator.results import (
     Acceptance,
@@ -26,6 +26,7 @@ from evaluator.results import (
     Run,
     TaskResult,
 )
+from evaluator.rules import Facts
 from evaluator.transcript import Infrastructure, Transcript, Usage
 
 GOOD_CANARIES = CanaryResults(
@@ -174,7 +175,7 @@ def build(
         state = Found(comparison.baseline, Baseline(schema_version=1, accepted=_ACCEPTED, run=_bare(baseline, before)))
     decision = decide(
         gate,
-        Evidence(
+        Facts(
             canaries=canaries,
             tasks=now,
             baseline=state,

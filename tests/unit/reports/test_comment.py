@@ -15,6 +15,9 @@ from tests.unit.reports.builders import broken, build, failed, outcomes, passed,
 from tests.unit.reports.rendered import LINKED_BY_GITHUB, page
 from tests.unit.reports.test_escape import hostile
 
+DROP = Rule(metric="pass_rate", task="t", max_drop=0.0)
+FLOOR = Rule(metric="pass_rate", task="t", min=0.8)
+
 
 def first_line(run: Run) -> str:
     return comment.render(run).partition("\n")[0]
@@ -249,6 +252,46 @@ def test_many_reasons_are_folded_and_never_lost() -> None:
 
     assert "<details><summary>More reasons (32)</summary>" in text
     assert all(f"\n- case {n} is worse" in text for n in range(40))
+
+
+def _row(run: Run, start: str) -> str:
+    return next(line for line in comment.render(run).splitlines() if line.startswith(start))
+
+
+def test_a_rules_figure_stands_with_the_cases_that_it_rests_on() -> None:
+    now = outcomes(24, 0) | {"new-01": [failed()]}
+    run = build([task_result("t", now)], [task_result("t", outcomes(24, 0))], rules=[DROP])
+    assert run.tasks[0].metrics["pass_rate"].n == 25
+    assert _row(run, "| ✅").startswith("| ✅ | `pass_rate` | 1.00 [0.86, 1.00] | 1.00, n = 24 | 0.00 |")
+
+
+def test_a_figure_that_looks_the_same_over_other_cases_has_no_interval_of_theirs() -> None:
+    run = build([task_result("t", outcomes(25, 0))], [task_result("t", outcomes(24, 0))], rules=[DROP])
+    assert _row(run, "| ✅").startswith("| ✅ | `pass_rate` | 1.00 [0.86, 1.00] | 1.00, n = 24 | 0.00 |")
+
+
+def test_a_floor_over_fewer_cases_than_the_task_has_names_no_number_of_them() -> None:
+    now = outcomes(10, 10) | {f"new-{n}": [passed()] for n in range(20)}
+    run = build([task_result("t", now)], [task_result("t", outcomes(20, 0))], rules=[FLOOR])
+    assert run.rules[0].now == 0.5
+    assert _row(run, "| ❌").startswith("| ❌ | `pass_rate` | 1.00 [0.84, 1.00], n = 20 | 0.50 | −0.50 |")
+
+
+def test_a_baseline_over_another_number_of_cases_says_its_own() -> None:
+    run = build([task_result("t", outcomes(25, 0))], [task_result("t", outcomes(20, 0))], rules=[DROP])
+    assert _row(run, "|  | `schema_valid`").startswith(
+        "|  | `schema_valid` | 1.00 [0.84, 1.00], n = 20 | 1.00 [0.87, 1.00], n = 25 | 0.00 |"
+    )
+
+
+def test_pass_hat_k_of_the_baseline_does_not_stand_beside_one_of_another_k() -> None:
+    rule = Rule(metric="all_k_pass_rate", task="t", min=0.5)
+    run = build(
+        [task_result("t", outcomes(20, 0, repeats=3), repeats=3)],
+        [task_result("t", outcomes(20, 0, repeats=2), repeats=2)],
+        rules=[rule],
+    )
+    assert _row(run, "| ✅").startswith("| ✅ | `all_k_pass_rate` | – | 1.00 [0.84, 1.00], n = 20 | – |")
 
 
 def _reasons(number: int, text: str = "is worse") -> list[Reason]:

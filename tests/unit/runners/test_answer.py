@@ -5,7 +5,6 @@ import pytest
 from evaluator.runners.answer import UnusableAnswerError, read, stop_reason_of
 from evaluator.transcript import Usage
 
-
 USED = SimpleNamespace(prompt_tokens=11, completion_tokens=0, total_tokens=11)
 
 
@@ -24,7 +23,7 @@ def transcript(response):
     "response", [None, SimpleNamespace(), SimpleNamespace(choices=[]), SimpleNamespace(choices="x")]
 )
 def test_an_answer_without_a_message_is_malformed(response):
-    with pytest.raises(UnusableAnswerError, match="^the answer is not a chat completion: it has no choices$") as error:
+    with pytest.raises(UnusableAnswerError, match=r"^the answer is not a chat completion: it has no choices$") as error:
         transcript(response)
     assert error.value.kind == "malformed_response"
 
@@ -60,7 +59,7 @@ def test_an_answer_that_the_provider_broke_off_is_its_fault_and_not_the_models(w
 
 def test_an_error_beside_the_answer_is_told_in_its_own_words():
     fields = {"error": {"code": 502, "message": "upstream is gone"}}
-    with pytest.raises(UnusableAnswerError, match="^the provider ended the answer with 'stop': upstream is gone$"):
+    with pytest.raises(UnusableAnswerError, match=r"^the provider ended the answer with 'stop': upstream is gone$"):
         transcript(answer(content="par", fields=fields))
 
 
@@ -73,7 +72,7 @@ def test_an_error_beside_the_answer_is_told_in_its_own_words():
     ],
 )
 def test_an_answer_that_was_held_back_is_no_verdict_on_the_model(finish_reason, fields):
-    with pytest.raises(UnusableAnswerError, match="^the provider held the answer back: ") as error:
+    with pytest.raises(UnusableAnswerError, match=r"^the provider held the answer back: ") as error:
         transcript(answer(content="par", usage=USED, finish_reason=finish_reason, fields=fields))
     assert error.value.kind == "content_filter"
 

@@ -47,7 +47,14 @@ def test_a_run_that_was_cancelled_keeps_what_it_had_taken_up():
     "name",
     [
         *("OPENAI_API_BASE", "OPENAI_BASE_URL", "WATSONX_API_URL", "WATSONX_URL", "AWS_BEDROCK_RUNTIME_ENDPOINT"),
-        *("AWS_ENDPOINT_URL", "AWS_REGION", "AWS_REGION_NAME", "VERTEXAI_LOCATION", "DATABRICKS_HOST", "openai_api_base"),
+        *(
+            "AWS_ENDPOINT_URL",
+            "AWS_REGION",
+            "AWS_REGION_NAME",
+            "VERTEXAI_LOCATION",
+            "DATABRICKS_HOST",
+            "openai_api_base",
+        ),
     ],
 )
 def test_another_address_is_another_endpoint(name):
