@@ -9,7 +9,7 @@ import msgspec
 from evaluator import scoring
 from evaluator.cases import Recorded, Task
 from evaluator.results import Attempt, Status
-from evaluator.scoring import Scorer
+from evaluator.scoring import Ruler, Scorer
 from evaluator.transcript import Infrastructure, Transcript
 
 
@@ -22,16 +22,22 @@ class Made(msgspec.Struct, frozen=True):
     not_run: bool = False
 
 
-def scored(task: Task, made: Iterable[Made]) -> dict[str, list[Attempt]]:
-    """Case id → its attempts in order, scored where there is a transcript. Each case's scorer is compiled once."""
-    scorers = {case.id: scoring.prepare(task.scorer, case) for case in task.cases}
+def scored(task: Task, made: Iterable[Made], ruler: Ruler | None = None) -> dict[str, list[Attempt]]:
+    """Case id → its attempts in order, scored where there is a transcript. Each case's scorer is compiled once.
+    `ruler`: of a task with a judge of its own."""
+    ruler = ruler or scoring.ruler(task.scorer)
+    scorers = {case.id: ruler.prepare(case) or _unjudged for case in task.cases}
     attempts: dict[str, list[Attempt]] = {case.id: [] for case in task.cases}
     for each in sorted(made, key=lambda one: one.number):
-        attempts[each.case_id].append(_attempt(task.scorer, scorers[each.case_id], each))
+        attempts[each.case_id].append(_attempt(ruler.version, scorers[each.case_id], each))
     return attempts
 
 
-def _attempt(scorer: str, score: Scorer, made: Made) -> Attempt:
+def _unjudged(_: Transcript) -> Infrastructure:
+    return Infrastructure(kind="judge_missing", message="the judge does not know this case")
+
+
+def _attempt(version: str, score: Scorer, made: Made) -> Attempt:
     if isinstance(made.result, Infrastructure):
         status: Status = "not_run" if made.not_run else "infrastructure"
         return Attempt(number=made.number, status=status, infrastructure=made.result)
@@ -44,7 +50,7 @@ def _attempt(scorer: str, score: Scorer, made: Made) -> Attempt:
         passed=verdict.passed,
         failure_mode=verdict.failure_mode,
         values=verdict.values,
-        scorer=scoring.version_of(scorer),
+        scorer=version,
         findings=verdict.findings,
         transcript=made.result,
     )

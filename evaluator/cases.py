@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from typing import Any
 
 import msgspec
@@ -67,11 +68,43 @@ class SourceRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     digest: str | None = None
 
 
+class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """A command of a task source, split into arguments; it runs in the task's folder without a shell.
+
+    `timeout` in seconds. `envvar`: the variable in which it looks for its manifest, None where the source does not say.
+    """
+
+    cmd: list[str]
+    timeout: float
+    envvar: str | None = None
+
+    def __str__(self) -> str:
+        return shlex.join(self.cmd)
+
+
+class OwnJudge(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task source brings to judge answers by itself.
+
+    `directory`: the task's folder; `inputs` and `expected` lie in it. `version`: changes whenever a command, or a file
+    that belongs to no case, does. `decides`: its verdict counts; else the built-in scorer's does, and it is compared.
+    """
+
+    directory: str
+    inputs: str
+    expected: str
+    judge: Program
+    grader: Program | None
+    setup: Program | None
+    version: str
+    decides: bool
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """A set of cases from one source, in one format, with one scorer.
 
-    `scorer`: key of `evaluator.scoring.SCORERS`. `skipped`: ids that the source itself marks `skip`. `notes`: what a
-    reader should know (unknown keys of somebody's traptask.yaml, an own judge that is not run).
+    `scorer`: key of `evaluator.scoring.SCORERS`, or one of `evaluator.scoring.FOREIGN` where there is an `own_judge`.
+    `skipped`: ids that the source itself marks `skip`. `notes`: what a reader should know (unknown keys of somebody's
+    traptask.yaml, an own judge that is not run).
     """
 
     name: str
@@ -82,6 +115,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     recorded: list[Recorded] = []
     skipped: list[str] = []
     notes: list[str] = []
+    own_judge: OwnJudge | None = None
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

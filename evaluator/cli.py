@@ -116,6 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     _config_option(run)
     run.add_argument("--task", action="append", metavar="T", help="only this task; may be given several times")
     run.add_argument("--model", metavar="M", help="another model than trap.yaml's, e.g. openai/gpt-4.1-mini")
+    _unsafe_option(run)
     _output_option(run)
     _json_option(run)
 
@@ -125,6 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     score.add_argument("--format", metavar="F", help="format of the task; detected when left out")
     score.add_argument("--task", metavar="T", help="which task of trap.yaml, where several have this source")
     score.add_argument("--config", metavar="FILE", type=Path, help="take gate and baseline from this trap.yaml")
+    _unsafe_option(score)
     _output_option(score)
     _json_option(score)
 
@@ -136,6 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("baseline", metavar="BASELINE", type=Path, help="a baseline or a results.json")
     compare.add_argument("results", metavar="RESULTS", type=Path, help="a results.json")
     compare.add_argument("--config", metavar="FILE", type=Path, help="judge by the gate of this trap.yaml")
+    _unsafe_option(compare)
     _json_option(compare)
 
     baseline = commands.add_parser("baseline", help="accept or show the stored baseline")
@@ -158,6 +161,7 @@ def _parser() -> argparse.ArgumentParser:
         commands, "validate", "check trap.yaml, its files, sources and tasks", commands_module("validate")
     )
     _config_option(validate)
+    _unsafe_option(validate)
     _json_option(validate)
 
     init = _command(commands, "init", "write a trap.yaml, a first task and a workflow", commands_module("init"))
@@ -197,6 +201,14 @@ def _described(parser: argparse.ArgumentParser, name: str) -> argparse.ArgumentP
 
 def _config_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", type=Path, default=Path("trap.yaml"), help="default: trap.yaml")
+
+
+def _unsafe_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--unsafe-judges",
+        action="store_true",
+        help="run tasks' own judges where nothing isolates them from keys and files",
+    )
 
 
 def _output_option(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ import msgspec
 
 from evaluator import config as configuration
 from evaluator.baselines import BaselineState, Found, Missing, file
-from evaluator.config.types import Config, GateConfig
+from evaluator.config.types import Config
 from evaluator.errors import EXIT_CONFIGURATION, EXIT_DRIFT, EXIT_PASS, user_error
 from evaluator.gate import exit_code
 from evaluator.results import (
@@ -52,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
             tasks=options.task,
             commit=_git("rev-parse", "HEAD"),
             stop=stop,
+            unsafe_judges=options.unsafe_judges,
         )
         return _report(result, options)
 
@@ -73,6 +74,7 @@ def score(options: argparse.Namespace) -> int:
         cache=_cache(os.environ),
         baseline=_baseline(config, folder) if config is not None else None,
         environ=os.environ,
+        unsafe_judges=options.unsafe_judges,
     )
     return _report(result, options)
 
@@ -105,8 +107,11 @@ def compare(options: argparse.Namespace) -> int:
     result = pipeline.compare(
         Found(str(options.baseline), stored if isinstance(stored, Baseline) else _as_baseline(stored)),
         decode_run(_bytes(options.results), str(options.results)),
-        gate=config.gate if config is not None else GateConfig(),
-        canaries=pipeline.run_canaries(config, folder, _cache(os.environ), os.environ),
+        config=config,
+        folder=folder,
+        cache=_cache(os.environ),
+        environ=os.environ,
+        unsafe_judges=options.unsafe_judges,
     )
     if options.json:
         _print_json(result)
@@ -173,7 +178,9 @@ def validate(options: argparse.Namespace) -> int:
     from evaluator import pipeline
 
     config, folder = _config(options.config)
-    checked = pipeline.check(config, folder=folder, cache=_cache(os.environ), environ=os.environ)
+    checked = pipeline.check(
+        config, folder=folder, cache=_cache(os.environ), environ=os.environ, unsafe_judges=options.unsafe_judges
+    )
     faults = [f"{task.name}/{case_id}: {why}" for task, found in checked for case_id, why in found.items()]
     if options.json:
         _print_json({"tasks": {task.name: len(task.cases) for task, _ in checked}, "faults": faults})

@@ -208,6 +208,7 @@ def compare_task(pairing: Pairing, baseline: TaskResult | None, alpha: float) ->
         regressed=[_change(pairing.task, each, old, new) for each, old, new in moved if new < old - _SAME],
         fixed=[_change(pairing.task, each, old, new) for each, old, new in moved if new > old + _SAME],
         pass_rate=pass_rate.evidence if pass_rate is not None else None,
+        baseline_repeats=baseline.repeats if baseline is not None else None,
         baseline_metrics={name: figure for name, figure in figures.items() if figure is not None},
     )
 

@@ -6,15 +6,22 @@ validators, schemas that the provider took before and refuses now, and the model
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+
 import msgspec
 
 from evaluator import scoring
 from evaluator.cases import Case
 from evaluator.comparison import Pairing
 from evaluator.results import Attempt, CaseResult, Fingerprint, Reason, Run, Score, TaskResult
+from evaluator.scoring import Ruler, Scorer
 from evaluator.transcript import Infrastructure
 
 _SAME = 1e-9
+# A judge that was stopped or was too slow has not changed its mind. The attempt is left without a verdict.
+_NO_WITNESS = frozenset({"cancelled", "judge_timeout"})
 
 
 class Rescored(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,23 +32,37 @@ class Rescored(msgspec.Struct, frozen=True, kw_only=True):
     changes: list[str]
 
 
-def rescore(tasks: list[TaskResult]) -> Rescored:
+def rescore(tasks: list[TaskResult], rulers: Mapping[str, Ruler] = MappingProxyType({})) -> Rescored:
     """Scores every stored transcript again. A comparison then uses the result, so that both sides are measured by one
-    ruler; the changes are validator drift."""
+    ruler; the changes are validator drift.
+
+    `rulers`: task name → that of a task with a judge of its own. What such a judge cannot be asked any more, because
+    the task now has another case or another judge, is left without a verdict and is no drift: it is compared with
+    nothing, and counts against coverage.
+    """
     changes: list[str] = []
-    rescored = [
-        msgspec.structs.replace(task, cases=[_rescore_case(task, case, changes) for case in task.cases])
-        for task in tasks
-    ]
+    rescored = []
+    for task in tasks:
+        ruler = _ruler(task, rulers.get(task.name))
+        cases = [_rescore_case(task, case, ruler, changes) for case in task.cases]
+        rescored.append(msgspec.structs.replace(task, cases=cases))
     return Rescored(tasks=rescored, changes=changes)
 
 
-def _rescore_case(task: TaskResult, case: CaseResult, changes: list[str]) -> CaseResult:
-    score = scoring.prepare(
-        task.scorer, Case(id=case.id, request=case.request, expected=case.expected, options=case.options)
-    )
+def _ruler(task: TaskResult, own: Ruler | None) -> Ruler | None:
+    if task.scorer in scoring.FOREIGN:
+        return own
+    return Ruler(partial(scoring.prepare, task.scorer), task.scorer)
+
+
+def _rescore_case(task: TaskResult, case: CaseResult, ruler: Ruler | None, changes: list[str]) -> CaseResult:
+    whole = Case(id=case.id, request=case.request, expected=case.expected, options=case.options)
+    score = ruler.prepare(whole) if ruler is not None else None
+    if ruler is None or score is None:
+        return msgspec.structs.replace(case, attempts=[_unjudged(attempt) for attempt in case.attempts])
+    by = f" by {ruler.name}" if ruler.name else ""
     if gold := _gold_change(task, case, score):
-        changes.append(f"{task.name}/{case.id}: {gold}")
+        changes.append(f"{task.name}/{case.id}{by}: {gold}")
     attempts = []
     for attempt in case.attempts:
         if attempt.status != "scored" or attempt.transcript is None:
@@ -50,9 +71,14 @@ def _rescore_case(task: TaskResult, case: CaseResult, changes: list[str]) -> Cas
         again = rescored_attempt(attempt, score(attempt.transcript))
         difference = _difference(attempt, again)
         if difference:
-            changes.append(f"{task.name}/{case.id} attempt {attempt.number}: {difference}")
+            changes.append(f"{task.name}/{case.id} attempt {attempt.number}{by}: {difference}")
         attempts.append(again)
     return msgspec.structs.replace(case, attempts=attempts)
+
+
+def _unjudged(attempt: Attempt) -> Attempt:
+    nobody = Infrastructure(kind="judge_missing", message="the task has no such case, or no such judge, any more")
+    return rescored_attempt(attempt, nobody) if attempt.status == "scored" else attempt
 
 
 def rescored_attempt(attempt: Attempt, score: Score | Infrastructure) -> Attempt:
@@ -73,6 +99,8 @@ def rescored_attempt(attempt: Attempt, score: Score | Infrastructure) -> Attempt
 def _difference(stored: Attempt, again: Attempt) -> str:
     """What differs, in words; empty where nothing does. A figure that did not exist then is not a difference."""
     if again.infrastructure is not None:
+        if again.infrastructure.kind in _NO_WITNESS:
+            return ""
         return f"was scored, now {again.infrastructure.kind}: {again.infrastructure.message}"
     if stored.passed != again.passed or stored.failure_mode != again.failure_mode:
         return f"{_word(stored)} → {_word(again)}"
@@ -87,13 +115,15 @@ def _word(attempt: Attempt) -> str:
     return "passed" if attempt.passed else f"failed ({attempt.failure_mode})"
 
 
-def _gold_change(task: TaskResult, case: CaseResult, score: scoring.Scorer) -> str:
+def _gold_change(task: TaskResult, case: CaseResult, score: Scorer) -> str:
     """In words, where the baseline's own expected answer passed its scorer then and does not now; else empty. Today's
     expected answers are no witness: the change may have edited them."""
     if case.gold is None or case.id in task.faults:
         return ""
     again = score(case.gold)
     if isinstance(again, Infrastructure):
+        if again.kind in _NO_WITNESS:
+            return ""
         return f"its expected answer passed, now {again.kind}: {again.message}"
     return "" if again.passed else f"its expected answer passed, now it fails as {again.failure_mode}"
 

@@ -6,7 +6,8 @@ gated here and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
@@ -28,6 +29,7 @@ from evaluator.results import (
     TaskResult,
 )
 from evaluator.rules import Facts
+from evaluator.scoring import Ruler
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,9 +59,11 @@ def judge(
     gate: GateConfig,
     *,
     allow_missing: bool = False,
+    rulers: Mapping[str, Ruler] = MappingProxyType({}),
 ) -> Run:
-    """The run with comparison, rules and verdict. `baseline` None: there is nothing to compare with by intention."""
-    comparison, facts = _compare(measured, baseline, gate, allow_missing)
+    """The run with comparison, rules and verdict. `baseline` None: there is nothing to compare with by intention.
+    `rulers`: task name → that of a task with a judge of its own."""
+    comparison, facts = _compare(measured, baseline, gate, allow_missing, rulers)
     decision = decide(gate, facts)
     return Run(
         schema_version=SCHEMA_VERSION,
@@ -82,7 +86,11 @@ def judge(
 
 
 def _compare(
-    measured: Measured, baseline: BaselineState | None, gate: GateConfig, allow_missing: bool
+    measured: Measured,
+    baseline: BaselineState | None,
+    gate: GateConfig,
+    allow_missing: bool,
+    rulers: Mapping[str, Ruler],
 ) -> tuple[Comparison | None, Facts]:
     names = {task.name for task in measured.tasks}
     lost = {name: "which the rules expect" for name in measured.expected if name not in names}
@@ -99,7 +107,7 @@ def _compare(
         return None, facts
     stored = baseline.baseline.run
     wanted = [task for task in stored.tasks if task.name not in measured.unselected]
-    rescored = rescore(wanted)
+    rescored = rescore(wanted, rulers)
     before = {task.name: task for task in rescored.tasks}
     pairings = {task.name: pair(before.get(task.name), task) for task in measured.tasks}
     changes = [*measured.rescored, *rescored.changes]

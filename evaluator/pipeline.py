@@ -7,7 +7,7 @@ after the transcripts is in `judgement`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,14 +21,17 @@ from evaluator.baselines.file import not_writable, write_atomically
 from evaluator.cases import Task, digest_of
 from evaluator.config.types import Config, GateConfig, TaskConfig
 from evaluator.drift import rescore
-from evaluator.errors import user_error
+from evaluator.errors import UserError, user_error
 from evaluator.judgement import Measured, judge
+from evaluator.judging.bench import Asked, Bench, asked_of, open_bench
 from evaluator.metrics import summarize
 from evaluator.progress import Progress
-from evaluator.results import CanaryResults, Reason, Run, TaskResult, encode
+from evaluator.results import CanaryResults, Fingerprint, Reason, Run, TaskResult, encode
+from evaluator.scoring import FOREIGN, Ruler
 from evaluator.scoring.self_check import self_check
 from evaluator.sources import location
 from evaluator.sources.fetch import fetch
+from evaluator.transcript import Transcript
 
 if TYPE_CHECKING:  # asyncio, which most commands do without
     from evaluator.runners.stopping import StopSignal
@@ -52,6 +55,7 @@ def evaluate(
     tasks: Sequence[str] | None = None,
     commit: str | None = None,
     stop: StopSignal | None = None,
+    unsafe_judges: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> Run:
     """Runs what `config` says and writes `output`/results.json; the run with its verdict.
@@ -59,7 +63,8 @@ def evaluate(
     `folder`: where trap.yaml's paths start. `rules`: the configuration to judge by where it is not `config` itself (on
     a pull request it is the base's): its gate, its prices, no fewer than its repeats, and all of its tasks. `notes`:
     first lines of the report. `model`, `tasks`: overrides; None takes the configuration's. `commit`: of the repository
-    under test. `stop`: asks to end early; what is there is judged and written all the same.
+    under test. `stop`: asks to end early; what is there is judged and written all the same. `unsafe_judges`: run the
+    tasks' own judges even where nothing isolates them.
 
     Raises UserError for bad configuration or input, before anything is paid for.
     """
@@ -71,7 +76,7 @@ def evaluate(
     rules = rules or config
     config = _held_to(config, rules)
     ruler = run_canaries(config, folder, cache, environ)
-    sound = bool(ruler.cases) and all(canary.ok for canary in ruler.cases)
+    sound = _is_sound(ruler)
     selected = _selected(config, tasks)
     subject = load_subject(config, folder, model)
     if sound:
@@ -80,34 +85,52 @@ def evaluate(
     mark = fingerprint.build(loaded, fingerprint_of(subject), ruler.version)
     warnings = [*notes, *(Reason(kind="config", text=note) for note in config.notes)]
     results: list[TaskResult] = []
-    if sound:  # a broken ruler measures nothing: no call is paid for
-        calling.refuse_unpriced(config, rules.gate, subject.model)
-        plan = [
-            Job(task.name, case.id, number, case.request)
-            for task, wanted in zip(loaded, selected, strict=True)
-            for case in task.cases
-            for number in range(1, wanted.repeats + 1)
-        ]
-        outcomes, said = calling.make(
-            plan,
-            subject,
-            config,
-            mark,
-            journal=_journal(cache, output),
-            progress=progress,
-            environ=environ,
-            stop=stop,
-            started=began,
-        )
-        warnings += [Reason(kind="provider", text=text) for text in said]
-        for task, wanted in zip(loaded, selected, strict=True):
-            made = [
-                Made(each.job.case_id, each.job.number, each.result, each.not_run)
-                for each in outcomes
-                if each.job.task == task.name
+    rulers: Mapping[str, Ruler] = {}
+    judges = open_bench(
+        loaded if sound else [],
+        environ=environ,
+        workspace=folder,
+        unsafe=unsafe_judges,
+        stop=lambda: stop is not None and stop.reason is not None,
+    )
+    with judges as bench:
+        mark = _with_judges(mark, bench)
+        ruler = _with_witnesses(ruler, bench)
+        warnings += _about_judges(bench, baseline)
+        sound = _is_sound(ruler)
+        if sound:  # a broken ruler measures nothing: no call is paid for
+            calling.refuse_unpriced(config, rules.gate, subject.model)
+            plan = [
+                Job(task.name, case.id, number, case.request)
+                for task, wanted in zip(loaded, selected, strict=True)
+                for case in task.cases
+                for number in range(1, wanted.repeats + 1)
             ]
-            planned = {case.id: wanted.repeats for case in task.cases}
-            results.append(_result(task, made, planned, wanted.repeats, deterministic=False))
+            outcomes, said = calling.make(
+                plan,
+                subject,
+                config,
+                mark,
+                journal=_journal(cache, output),
+                progress=progress,
+                environ=environ,
+                stop=stop,
+                started=began,
+            )
+            warnings += [Reason(kind="provider", text=text) for text in said]
+            made = {
+                task.name: [
+                    Made(each.job.case_id, each.job.number, each.result, each.not_run)
+                    for each in outcomes
+                    if each.job.task == task.name
+                ]
+                for task in loaded
+            }
+            rulers = _rulers(bench, loaded, made, baseline)
+            for task, wanted in zip(loaded, selected, strict=True):
+                planned = {case.id: wanted.repeats for case in task.cases}
+                result = _result(task, made[task.name], planned, wanted.repeats, rulers, deterministic=False)
+                results.append(_with_notes(result, bench))
     # Without a sound ruler every task was left out, none was removed by the change.
     chosen = {task.name for task in selected} if sound else set()
     measured = Measured(
@@ -124,7 +147,8 @@ def evaluate(
         expected=[task.name for task in rules.tasks if not tasks or task.name in chosen] if sound else [],
         warnings=warnings,
     )
-    return _written(judge(measured, baseline, rules.gate, allow_missing=rules.baseline.allow_missing), output)
+    run = judge(measured, baseline, rules.gate, allow_missing=rules.baseline.allow_missing, rulers=rulers)
+    return _written(run, output)
 
 
 def score(
@@ -139,6 +163,7 @@ def score(
     cache: Path,
     baseline: BaselineState | None,
     environ: Mapping[str, str],
+    unsafe_judges: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> Run:
     """Scores what somebody else produced for the task at `source`: the rows of `outputs`, else what the source itself
@@ -165,8 +190,13 @@ def score(
     made, strangers = attempts.recorded(task, rows)
     planned = attempts.planned(task, rows, wanted.repeats)
     repeats = wanted.repeats if config is not None else min(attempts.counts(rows, task).values(), default=1)
-    result = _result(task, made, planned, repeats, deterministic=True)
     mark = fingerprint.build([task], {}, ruler.version)
+    with open_bench([task], environ=environ, workspace=folder, unsafe=unsafe_judges) as bench:
+        mark = _with_judges(mark, bench)
+        ruler = _with_witnesses(ruler, bench)
+        warnings = [*_about_judges(bench, baseline), *_notes(strangers)]
+        rulers = _rulers(bench, [task], {task.name: made}, baseline)
+        result = _with_notes(_result(task, made, planned, repeats, rulers, deterministic=True), bench)
     others = [each.name for each in config.tasks if each.name != task.name] if config is not None else []
     measured = Measured(
         name=config.name if config is not None else None,
@@ -177,11 +207,12 @@ def score(
         tasks=[result],
         selection=[task.name] if others else None,
         unselected=others,
-        warnings=_notes(strangers),
+        warnings=warnings,
     )
     if config is None:
-        return _written(judge(measured, None, GateConfig(rules=[])), output)
-    return _written(judge(measured, baseline, config.gate, allow_missing=config.baseline.allow_missing), output)
+        return _written(judge(measured, None, GateConfig(rules=[]), rulers=rulers), output)
+    run = judge(measured, baseline, config.gate, allow_missing=config.baseline.allow_missing, rulers=rulers)
+    return _written(run, output)
 
 
 def clear(output: Path) -> None:
@@ -199,9 +230,29 @@ def clear(output: Path) -> None:
         raise not_writable(output, error) from error
 
 
-def compare(baseline: Found, run: Run, *, gate: GateConfig, canaries: CanaryResults) -> Run:
-    """`run` judged anew against `baseline`, both sides scored by today's validators."""
-    rescored = rescore(run.tasks)
+def compare(
+    baseline: Found,
+    run: Run,
+    *,
+    config: Config | None,
+    folder: Path,
+    cache: Path,
+    environ: Mapping[str, str],
+    unsafe_judges: bool = False,
+) -> Run:
+    """`run` judged anew against `baseline`, both sides scored by today's validators, by the gate of `config` if given.
+
+    Raises UserError `judge-needed` where a task was judged by its own judge and `config` does not lead to that: stored
+    verdicts that nothing can repeat are not believed.
+    """
+    canaries = run_canaries(config, folder, cache, environ)
+    tasks = {task.name: task for task in _judged_tasks(run, config, folder, cache, environ)}
+    with open_bench(tasks.values(), environ=environ, workspace=folder, unsafe=unsafe_judges) as bench:
+        canaries = _with_witnesses(canaries, bench)
+        asked = [asked_of(results, tasks) for results in (run.tasks, baseline.baseline.run.tasks)]
+        rulers = bench.rulers({name: [each for side in asked for each in side.get(name, [])] for name in tasks})
+        warnings = _about_judges(bench, baseline)
+    rescored = rescore(run.tasks, rulers)
     measured = Measured(
         name=run.name,
         started=run.started,
@@ -213,9 +264,40 @@ def compare(baseline: Found, run: Run, *, gate: GateConfig, canaries: CanaryResu
         commit=run.commit,
         selection=run.selection,
         unselected=_left_out(baseline, run),
+        warnings=warnings,
         rescored=rescored.changes,
     )
-    return judge(measured, baseline, gate)
+    return judge(measured, baseline, config.gate if config is not None else GateConfig(), rulers=rulers)
+
+
+def _judged_tasks(
+    run: Run, config: Config | None, folder: Path, cache: Path, environ: Mapping[str, str]
+) -> Iterator[Task]:
+    """The tasks of `run` that have a judge of their own, as `config` leads to them, each with every case of the run."""
+    for result in run.tasks:
+        if result.scorer not in FOREIGN:
+            continue
+        wanted = next((task for task in config.tasks if task.name == result.name), None) if config else None
+        if wanted is None or wanted.judge == "builtin":
+            raise _judge_needed(result.name, "its verdicts are those of the task's own judge, which is not at hand")
+        task = _load(wanted, folder, cache, environ)
+        today = {case.id: case.digest() for case in task.cases}
+        others = [case.id for case in result.cases if today.get(case.id) != case.digest]
+        if others or task.scorer != result.scorer:
+            what = (
+                f"the task now has other cases ({', '.join(others[:5])})" if others else "its judge decides otherwise"
+            )
+            raise _judge_needed(result.name, what)
+        yield task
+
+
+def _judge_needed(name: str, what: str) -> UserError:
+    return user_error(
+        "judge-needed",
+        f"the stored verdicts of {name} cannot be repeated: {what}",
+        where=name,
+        mend="Give the trap.yaml that the results were made by with --config.",
+    )
 
 
 def run_canaries(config: Config | None, folder: Path, cache: Path, environ: Mapping[str, str]) -> CanaryResults:
@@ -228,15 +310,69 @@ def run_canaries(config: Config | None, folder: Path, cache: Path, environ: Mapp
 
 
 def check(
-    config: Config, *, folder: Path, cache: Path, environ: Mapping[str, str]
+    config: Config, *, folder: Path, cache: Path, environ: Mapping[str, str], unsafe_judges: bool = False
 ) -> list[tuple[Task, dict[str, str]]]:
-    """Every task of `config`, loaded, with what is wrong with its cases (case id → why). No model is needed."""
+    """Every task of `config`, loaded, with what is wrong with its cases (case id → why) and with its own judge (what it
+    was asked → what it said). No model is needed."""
     from evaluator.config.subject import load_subject
 
     run_canaries(config, folder, cache, environ)
     load_subject(config, folder, None)
     tasks = [_load(task, folder, cache, environ) for task in config.tasks]
-    return [(task, self_check(task)) for task in tasks]
+    with open_bench(tasks, environ=environ, workspace=folder, unsafe=unsafe_judges) as bench:
+        broken = [canary for canary in bench.witnessed() if not canary.ok]
+        rulers = bench.rulers({})
+    return [
+        (
+            task,
+            self_check(task, rulers.get(task.name))
+            | {c.id.removeprefix(f"{task.name}: "): c.got for c in broken if c.id.startswith(f"{task.name}: ")},
+        )
+        for task in tasks
+    ]
+
+
+def _is_sound(ruler: CanaryResults) -> bool:
+    return bool(ruler.cases) and all(canary.ok for canary in ruler.cases)
+
+
+def _with_judges(mark: Fingerprint, bench: Bench) -> Fingerprint:
+    return msgspec.structs.replace(mark, scorers={**mark.scorers, **bench.fingerprint})
+
+
+def _with_witnesses(ruler: CanaryResults, bench: Bench) -> CanaryResults:
+    """The canaries, and what the tasks' own judges say to answers that they must know."""
+    return msgspec.structs.replace(ruler, cases=[*ruler.cases, *bench.witnessed()])
+
+
+def _about_judges(bench: Bench, baseline: BaselineState | None) -> list[Reason]:
+    """First lines of the report: that judges were not isolated, and which are others than the baseline's."""
+    said = [bench.note] if bench.note else []
+    if isinstance(baseline, Found):
+        before = baseline.baseline.run.fingerprint.scorers
+        said += [
+            f"The {name} is another than the baseline's: {before[name]} → {version}."
+            for name, version in bench.fingerprint.items()
+            if name.startswith("judge of ") and before.get(name, version) != version
+        ]
+    return [Reason(kind="note", text=text) for text in said]
+
+
+def _rulers(
+    bench: Bench, tasks: Sequence[Task], made: Mapping[str, Sequence[Made]], baseline: BaselineState | None
+) -> dict[str, Ruler]:
+    """The rulers of tasks with judges of their own, which have then judged all that was made and all the baseline has."""
+    by_name = {task.name: task for task in tasks}
+    stored = asked_of(baseline.baseline.run.tasks, by_name) if isinstance(baseline, Found) else {}
+    new = {
+        name: [Asked(each.case_id, each.result) for each in found if isinstance(each.result, Transcript)]
+        for name, found in made.items()
+    }
+    return bench.rulers({name: [*new[name], *stored.get(name, [])] for name in new})
+
+
+def _with_notes(result: TaskResult, bench: Bench) -> TaskResult:
+    return msgspec.structs.replace(result, notes=[*result.notes, *bench.notes(result.name, result.cases)])
 
 
 def _journal(cache: Path, output: Path) -> Path:
@@ -320,15 +456,22 @@ def _name_of(source: str) -> str:
 
 
 def _result(
-    task: Task, made: Sequence[Made], planned: Mapping[str, int], repeats: int, *, deterministic: bool
+    task: Task,
+    made: Sequence[Made],
+    planned: Mapping[str, int],
+    repeats: int,
+    rulers: Mapping[str, Ruler],
+    *,
+    deterministic: bool,
 ) -> TaskResult:
+    ruler = rulers.get(task.name)
     return summarize(
         task,
-        attempts.scored(task, made),
+        attempts.scored(task, made, ruler),
         repeats=repeats,
         planned_per_case=planned,
         deterministic=deterministic,
-        faults=self_check(task),
+        faults=self_check(task, ruler),
     )
 
 

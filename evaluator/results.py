@@ -206,7 +206,8 @@ class CaseChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class TaskComparison(msgspec.Struct, frozen=True, kw_only=True):
     """`paired` counts cases on both sides with equal digests and a score on both. The lists hold case ids.
-    `baseline_metrics`: the baseline's own figures over all its cases, by metric name."""
+    `baseline_metrics`: the baseline's own figures over all its cases, by metric name; `baseline_repeats`: the k of
+    its pass^k, None where the baseline does not know the task."""
 
     task: str
     paired: int
@@ -218,6 +219,7 @@ class TaskComparison(msgspec.Struct, frozen=True, kw_only=True):
     fixed: list[CaseChange] = []
     pass_rate: Evidence | None = None
     baseline_metrics: dict[str, Metric] = {}
+    baseline_repeats: int | None = None
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):

@@ -102,7 +102,7 @@ def _notes(document: Document) -> list[str]:
     for name, task in values["tasks"].items():
         if "clone_to" in task:
             found.append((("tasks", name, "clone_to"), "sources are kept in a cache of their own"))
-        if task.get("trust"):
-            found.append((("tasks", name, "trust"), "the task's own judge is not supported yet, so nothing of it runs"))
+        if task.get("trust") and task.get("judge", "builtin") == "builtin":
+            found.append((("tasks", name, "trust"), "with the built-in judge nothing of the source is run"))
     placed = sorted((document.key_position(path), place(path), why) for path, why in found)
     return [f"{document.file}:{line}:{column}: {path} has no effect: {why}" for (line, column), path, why in placed]

@@ -19,16 +19,25 @@ from evaluator.yaml_text import Document, Path_
 
 BUILTIN_CANARIES = "builtin"
 GIT_PREFIX = "git+"
-# What providers' protocols call the model, the prompt, the tools and the shape of the answer: `extra_body` goes over the
-# request's own members.
+# What providers' protocols call the model, the prompt, the tools and the shape of the answer: a member of `extra_body`
+# replaces the request's own.
 _REPLACING = frozenset(
     {
         *("model", "models", "messages", "prompt", "input", "instructions", "system", "contents"),
-        *("system_instruction", "systemInstruction", "tools", "functions", "function_call", "tool_config", "toolConfig"),
+        *(
+            "system_instruction",
+            "systemInstruction",
+            "tools",
+            "functions",
+            "function_call",
+            "tool_config",
+            "toolConfig",
+        ),
         *("response_format", "generation_config", "generationConfig", "max_output_tokens"),
         *("n", "stream", "stream_options", "extra_body"),
     }
 )
+_PLACES = "Leave it out: model, prompts, tools and the shape of the answer have places of their own in trap.yaml."
 LIMITS = ("min", "max", "max_drop", "max_rise")
 
 
@@ -36,6 +45,7 @@ def problems(document: Document) -> Iterator[Problem]:
     """Each fault of the document beyond its shape, in no order."""
     yield from _model(document)
     yield from _unsupported(document)
+    yield from _trust(document)
     yield from _parameters(document)
     yield from _paths(document)
     yield from _sources(document)
@@ -85,12 +95,21 @@ def _unsupported(document: Document) -> Iterator[Problem]:
     if store not in ("", "file"):
         message = f"baseline.store: {quoted(store)} is not supported yet"
         yield document.problem(("baseline", "store"), message, "Write `store: file`.")
+
+
+def _trust(document: Document) -> Iterator[Problem]:
+    """A judge that a pinned source brings is another's code: it runs where the file says so, and not else."""
     for name in _at(document, ("tasks",), dict):
         path = ("tasks", name, "judge")
-        judge = _at(document, path, str)
-        if judge in ("task", "both"):
-            message = f"{place(path)}: the task's own judge is not supported yet"
-            yield document.problem(path, message, "Write `judge: builtin`, or leave it out.")
+        judge, source = _at(document, path, str), _at(document, ("tasks", name, "source"), str)
+        if (
+            judge in ("task", "both")
+            and source.startswith(GIT_PREFIX)
+            and not _at(document, (*path[:2], "trust"), bool)
+        ):
+            message = f"{place(path)}: {judge} would run what another's source brings, and trust is not set"
+            mend = "Read its judge, grader and setup_cmd there, then set `trust: true`; or write `judge: builtin`."
+            yield document.problem(path, message, mend)
 
 
 def _parameters(document: Document) -> Iterator[Problem]:
@@ -100,12 +119,7 @@ def _parameters(document: Document) -> Iterator[Problem]:
         if key in own or key in _REPLACING:
             path = (*body, key)
             message = f"{place(path)} is refused: it would replace what trapgate sends and records"
-            mend = (
-                f"Write it as params.{key}."
-                if key in own
-                else "Leave it out: model, prompts, tools and the shape of the answer have places of their own in trap.yaml."
-            )
-            yield document.problem(path, message, mend, key=True)
+            yield document.problem(path, message, f"Write it as params.{key}." if key in own else _PLACES, key=True)
     pending = [body]
     while pending:
         path = pending.pop()

@@ -17,6 +17,8 @@ from evaluator.errors import UserError, user_error
 FORMATS = {
     "trapstreet": "evaluator.formats.trapstreet",
 }
+# Formats whose tasks can bring a judge of their own.
+OWN_JUDGES = frozenset({"trapstreet"})
 
 
 class Format(Protocol):
@@ -35,13 +37,6 @@ def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
     Raises UserError: `format-unsupported`, `format-unknown` (none detected), `judge-unsupported`, or what the format
     finds wrong.
     """
-    if config.judge != "builtin":
-        raise user_error(
-            "judge-unsupported",
-            f"judge: {config.judge} is not supported yet; the built-in judge is",
-            where=_place(config),
-            mend="Write `judge: builtin`, or leave it out.",
-        )
     name = config.format or _detected(directory)
     if name is None:
         raise user_error(
@@ -52,6 +47,13 @@ def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
         )
     if name not in FORMATS:
         raise _unsupported(config, name)
+    if config.judge != "builtin" and name not in OWN_JUDGES:
+        raise user_error(
+            "judge-unsupported",
+            f"judge: {config.judge} on the format {name}, whose tasks bring no judge of their own",
+            where=_place(config),
+            mend="Write `judge: builtin`, or leave it out.",
+        )
     return _format(name).load(config, directory, source)
 
 

@@ -9,10 +9,12 @@ from typing import Any
 from evaluator.cases import Case, Request, SourceRef, Task
 from evaluator.config.types import Include, TaskConfig
 from evaluator.errors import UserError, user_error
+from evaluator.formats import own_judge
 from evaluator.formats.confined import TaskFolder
 from evaluator.formats.function_spec import FunctionSpecError, function_in
 from evaluator.formats.traptask import FILE, DeclaredCase, TrapTask, read_traptask
 from evaluator.json_text import JsonFault, parse_json
+from evaluator.scoring import COMPARED, JUDGED
 from evaluator.transcript import Transcript
 
 NAME = "trapstreet"
@@ -33,7 +35,8 @@ def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
     """
     options = _options(config)
     folder = TaskFolder(directory, _shown_as(source))
-    traptask = read_traptask(folder)
+    traptask = read_traptask(folder, own_judge=config.judge != "builtin")
+    judge = own_judge.read(config, folder, traptask) if config.judge != "builtin" and not folder.problems else None
     inputs = _inputs_folder(folder, traptask)
     notes = list(traptask.notes)
     declared = traptask.cases
@@ -48,7 +51,7 @@ def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
     wanted = [case for case in chosen if not case.skip]
     cases = []
     if inputs is not None:
-        reader = _CaseReader(folder, traptask, inputs, options)
+        reader = _CaseReader(folder, traptask, inputs, options, config.judge)
         cases = [case for item in wanted if (case := reader.case(item)) is not None]
     if folder.problems:
         raise UserError(MALFORMED, *dict.fromkeys(folder.problems))
@@ -61,7 +64,8 @@ def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
         name=config.name,
         format=NAME,
         source=source,
-        scorer=NAME,
+        scorer=NAME if judge is None else JUDGED if judge.decides else COMPARED,
+        own_judge=judge,
         cases=cases,
         skipped=[case.id for case in chosen if case.skip],
         notes=notes,
@@ -123,8 +127,11 @@ def _some(ids: list[str]) -> str:
 class _CaseReader:
     """Reads the files of one case after the other; what is wrong is reported to the folder."""
 
-    def __init__(self, folder: TaskFolder, traptask: TrapTask, inputs: Path, options: dict[str, Any]) -> None:
+    def __init__(
+        self, folder: TaskFolder, traptask: TrapTask, inputs: Path, options: dict[str, Any], judge: str
+    ) -> None:
         self._folder = folder
+        self._judge = judge
         self._traptask = traptask
         self._inputs = inputs
         self._options = options
@@ -132,11 +139,9 @@ class _CaseReader:
     def case(self, declared: DeclaredCase) -> Case | None:
         """The case, None where its prompt cannot be had."""
         request = self._request(declared)
-        answer = self._answer(declared) if self._traptask.scored else None
+        expected, gold = self._expected(declared)
         if request is None:
             return None
-        expected = None if answer is None else {key: answer[key] for key in ("matchers",) if key in answer}
-        gold = answer.get("answer") if answer else None
         return Case(
             id=declared.id,
             request=request,
@@ -144,8 +149,23 @@ class _CaseReader:
             options=self._options,
             slices=declared.tags,
             critical=CRITICAL in declared.tags,
-            gold=Transcript(text=gold) if isinstance(gold, str) else None,
+            gold=gold,
         )
+
+    def _expected(self, declared: DeclaredCase) -> tuple[dict[str, Any] | None, Transcript | None]:
+        """What scores the case, and an answer that must pass. A judge of the task's own may go by any file."""
+        expected: dict[str, Any] | None = None
+        gold = None
+        if self._judge != "task":
+            answer = self._answer(declared) if self._traptask.scored else None
+            text = answer.get("answer") if answer else None
+            expected = None if answer is None else {key: answer[key] for key in ("matchers",) if key in answer}
+            gold = Transcript(text=text) if isinstance(text, str) else None
+        if self._judge != "builtin":
+            files = own_judge.expected_files(self._folder, self._traptask, declared.id)
+            expected = (expected or {}) | {"files": files}
+            gold = gold or own_judge.gold(self._folder, self._traptask, declared.id)
+        return expected, gold
 
     def _request(self, declared: DeclaredCase) -> Request | None:
         path = self._inputs / declared.id

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from evaluator import yaml_text
+from evaluator.cases import Program
 from evaluator.errors import Problem, UserError
 from evaluator.formats.confined import TaskFolder
 
@@ -16,6 +19,10 @@ FILE = "traptask.yaml"
 _KNOWN = frozenset(("name", "dirs", "cases", "judge", "grader", "setup_cmd", "declared_outputs"))
 _KNOWN_OF_CASE = frozenset(("id", "description", "tags", "skip"))
 _NOT_RUN = ("setup_cmd", "judge", "grader")
+# Seconds, where the file does not say; those of judge and grader are trapstreet's.
+_JUDGE_SECONDS, _GRADER_SECONDS, _SETUP_SECONDS = 300.0, 120.0, 600.0
+_MOST_SECONDS = 86_400
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 class DeclaredCase(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,17 +36,22 @@ class DeclaredCase(msgspec.Struct, frozen=True, kw_only=True):
 
 class TrapTask(msgspec.Struct, frozen=True, kw_only=True):
     """`cases` None: every folder of inputs is one. `scored` False: there is no traptask.yaml, so nothing is expected.
-    `inputs` and `expected` are relative to the task's directory."""
+    `inputs` and `expected` are relative to the task's directory. `judge`, `grader`, `setup` only where they were asked
+    for."""
 
     cases: list[DeclaredCase] | None = None
     scored: bool = True
     inputs: str = "inputs"
     expected: str = "expected"
     notes: list[str] = []
+    judge: Program | None = None
+    grader: Program | None = None
+    setup: Program | None = None
 
 
-def read_traptask(folder: TaskFolder) -> TrapTask:
-    """What traptask.yaml says. Faults of its content are added to `folder.problems`.
+def read_traptask(folder: TaskFolder, *, own_judge: bool = False) -> TrapTask:
+    """What traptask.yaml says, with its commands where `own_judge` asks for them. Faults of its content are added to
+    `folder.problems`.
 
     Raises UserError where it is no YAML at all.
     """
@@ -53,12 +65,13 @@ def read_traptask(folder: TaskFolder) -> TrapTask:
     document = yaml_text.load(text, folder.show(path))
     if not isinstance(document.value, dict):
         raise UserError("task-malformed", document.problem((), "not a mapping of keys and values"))
-    return _Reader(folder, document).read()
+    return _Reader(folder, document, own_judge).read()
 
 
 class _Reader:
-    def __init__(self, folder: TaskFolder, document: yaml_text.Document) -> None:
+    def __init__(self, folder: TaskFolder, document: yaml_text.Document, own_judge: bool) -> None:
         self._folder = folder
+        self._own_judge = own_judge
         self._document = document
         self._value: dict[str, Any] = document.value
 
@@ -68,10 +81,47 @@ class _Reader:
             inputs=self._directory("inputs"),
             expected=self._directory("expected"),
             notes=self._notes(),
+            judge=self._program("judge", _JUDGE_SECONDS) if self._own_judge else None,
+            grader=self._program("grader", _GRADER_SECONDS) if self._own_judge else None,
+            setup=self._setup() if self._own_judge else None,
         )
 
     def _report(self, path: tuple[str | int, ...], message: str, mend: str = "") -> None:
         self._folder.problems.append(self._document.problem(path, message, mend))
+
+    def _program(self, key: str, seconds: float) -> Program | None:
+        program = self._value.get(key)
+        if program is None:
+            return None
+        if not isinstance(program, dict):
+            self._report((key,), f"{key} is a mapping with cmd")
+            return None
+        cmd = self._command((key, "cmd"), program.get("cmd"))
+        timeout, envvar = program.get("timeout", seconds), program.get("manifest_envvar")
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= _MOST_SECONDS:
+            self._report((key, "timeout"), f"{key}.timeout is a number of seconds above 0 and at most {_MOST_SECONDS}")
+            return None
+        if envvar is not None and not (isinstance(envvar, str) and _VARIABLE.fullmatch(envvar)):
+            self._report((key, "manifest_envvar"), f"{key}.manifest_envvar is the name of an environment variable")
+            return None
+        return Program(cmd=cmd, timeout=float(timeout), envvar=envvar) if cmd else None
+
+    def _setup(self) -> Program | None:
+        command = self._value.get("setup_cmd")
+        cmd = self._command(("setup_cmd",), command) if command else []
+        return Program(cmd=cmd, timeout=_SETUP_SECONDS) if cmd else None
+
+    def _command(self, path: tuple[str, ...], command: Any) -> list[str]:
+        """The arguments of a command line; empty, and reported, where it is none."""
+        try:
+            words = shlex.split(command) if isinstance(command, str) else command
+        except ValueError as error:
+            self._report(path, f"{'.'.join(path)} cannot be split into arguments: {error}")
+            return []
+        if isinstance(words, list) and words and all(isinstance(w, str) and "\0" not in w for w in words) and words[0]:
+            return words
+        self._report(path, f"{'.'.join(path)} is a command line", "It is run without a shell, in the task's folder.")
+        return []
 
     def _directory(self, which: str) -> str:
         dirs = self._value.get("dirs") or {}
@@ -137,6 +187,6 @@ class _Reader:
                 unknown += [f"cases.{key}" for key in item if key not in _KNOWN_OF_CASE]
         notes = [f"{FILE}: unknown key {key} has no effect" for key in dict.fromkeys(unknown)]
         own = [key for key in _NOT_RUN if self._value.get(key)]
-        if own:
+        if own and not self._own_judge:
             notes.append(f"{FILE}: {', '.join(own)} of the source not run; the built-in judge decides")
         return notes

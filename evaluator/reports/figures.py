@@ -44,7 +44,7 @@ def _task_rows(run: Run, task: TaskResult) -> Iterator[FigureRow]:
 
 def _rule_row(rule: RuleResult, task: TaskResult | None, compared: TaskComparison | None) -> FigureRow:
     now = _metric_now(rule, task)
-    before = _metric_before(rule, compared)
+    before = _metric_before(rule, task, compared)
     value = now.value if rule.now is None and now is not None else rule.now
     baseline = before.value if rule.baseline is None and before is not None else rule.baseline
     # A rule that compares speaks of the paired cases; any other of all its cases, or of some that it does not count.
@@ -122,10 +122,11 @@ def _metric_now(rule: RuleResult, task: TaskResult | None) -> Metric | None:
     return part.metrics.get(rule.metric) if part is not None else None
 
 
-def _metric_before(rule: RuleResult, compared: TaskComparison | None) -> Metric | None:
-    """The baseline's own figure. None for pass^k: its k may be another, and a rule that compares gives both sides
-    at one k itself."""
-    if compared is None or rule.slice is not None or rule.metric == "all_k_pass_rate":
+def _metric_before(rule: RuleResult, task: TaskResult | None, compared: TaskComparison | None) -> Metric | None:
+    """The baseline's own figure. None for pass^k at another k: a rule that compares gives both sides at one k itself."""
+    if compared is None or task is None or rule.slice is not None:
+        return None
+    if rule.metric == "all_k_pass_rate" and compared.baseline_repeats != task.repeats:
         return None
     return compared.baseline_metrics.get(rule.metric)
 

@@ -6,7 +6,9 @@ A scorer is one module with `VERSION` and `prepare(case)`, and one line in `SCOR
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
+from typing import NamedTuple
 
 from evaluator import json_text
 from evaluator.cases import Case
@@ -18,6 +20,26 @@ SCORERS = {
 }
 
 Scorer = Callable[[Transcript], Score | Infrastructure]
+
+JUDGED = "judge:task"
+COMPARED = "trapstreet+judge:task"
+# Scorers whose verdicts a task's own judge gives or is compared with: `evaluator.judging` has them.
+FOREIGN = (JUDGED, COMPARED)
+
+
+class Ruler(NamedTuple):
+    """How the cases of one task are measured. `prepare` gives None for a case that it cannot measure any more, which is
+    nobody's fault: the task's source has another one under that id. `version` is what attempts record as their scorer,
+    `name` what a reader is told where it judges otherwise than before."""
+
+    prepare: Callable[[Case], Scorer | None]
+    version: str
+    name: str = ""
+
+
+def ruler(scorer: str) -> Ruler:
+    """The ruler of a key of `SCORERS`."""
+    return Ruler(partial(prepare, scorer), version_of(scorer))
 
 
 def prepare(scorer: str, case: Case) -> Scorer:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from evaluator.cases import Case, Task
 from evaluator.results import Finding, Score
-from evaluator.scoring import prepare
+from evaluator.scoring import Ruler, ruler
 from evaluator.transcript import Infrastructure
 
 
-def self_check(task: Task) -> dict[str, str]:
-    """Case id → what is wrong, for each case whose gold its own scorer refuses or its own function spec forbids."""
-    faults = ((case.id, _fault(task.scorer, case)) for case in task.cases if case.gold is not None)
+def self_check(task: Task, measure: Ruler | None = None) -> dict[str, str]:
+    """Case id → what is wrong, for each case whose gold its own scorer refuses or its own function spec forbids.
+    `measure`: of a task with a judge of its own."""
+    measure = measure or ruler(task.scorer)
+    faults = ((case.id, _fault(measure, case)) for case in task.cases if case.gold is not None)
     return {case_id: fault for case_id, fault in faults if fault is not None}
 
 
-def _fault(scorer: str, case: Case) -> str | None:
-    if case.gold is None:
+def _fault(measure: Ruler, case: Case) -> str | None:
+    scorer = measure.prepare(case)
+    if case.gold is None or scorer is None:
         return None
-    score = prepare(scorer, case)(case.gold)
+    score = scorer(case.gold)
     if isinstance(score, Infrastructure):
         return f"the expected answer cannot be scored ({score.kind}): {score.message}"
     if not score.passed:

@@ -138,7 +138,7 @@ def _schema_findings(function: _Function, call: FunctionCall | Unreadable) -> li
 
 def _text_outcomes(checks: _Checks, transcript: Transcript) -> list[Outcome]:
     text = answer_text(transcript)
-    # A native call is an answer only where a call is asked for. Else it would pass what is about words that are not there.
+    # A native call is an answer only where a call is asked for. Else it would pass what is about words it has not.
     called = bool(checks.calls and transcript.calls)
     if not called and not text.strip():
         empty = Finding(path="$", keyword="empty", message="the answer is empty")

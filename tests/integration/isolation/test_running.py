@@ -169,9 +169,7 @@ def test_a_supervisor_has_no_environment(place: Place, monkeypatch: pytest.Monke
     found = [Path(f"/proc/{pid}/environ").read_bytes() for pid in supervisors(place)]
     done.set()
     thread.join()
-    assert [content for content in found if content.strip(b"\0") and b"LC_CTYPE" not in content] == []
-    assert all(b"sk-of-the-evaluation" not in content for content in found)
-    assert found
+    assert found == [b""]
 
 
 def test_one_that_tries_to_kill_its_supervisor_gains_nothing(place: Place) -> None:

@@ -219,8 +219,7 @@ tasks:
         "trap.yaml:6:1: env has no effect: it belongs to cmd",
         "trap.yaml:7:1: extra has no effect: nothing reads it",
         "trap.yaml:11:5: tasks.core.clone_to has no effect: sources are kept in a cache of their own",
-        "trap.yaml:12:5: tasks.core.trust has no effect: the task's own judge is not supported yet, "
-        "so nothing of it runs",
+        "trap.yaml:12:5: tasks.core.trust has no effect: with the built-in judge nothing of the source is run",
     ]
 
 
@@ -350,8 +349,8 @@ PATH_MEND = "    Write a path relative to that folder, without `..`."
         ),
         (
             TASKS + "params: {extra_body: {min_p: 0.1, temperature: 1}}\n",
-            "trap.yaml:2:35: params.extra_body.temperature is refused: it would replace what trapgate sends and records\n"
-            "    Write it as params.temperature.",
+            "trap.yaml:2:35: params.extra_body.temperature is refused: "
+            "it would replace what trapgate sends and records\n    Write it as params.temperature.",
         ),
         (
             TASKS + "params: {temprature: 0}\n",
@@ -372,9 +371,9 @@ PATH_MEND = "    Write a path relative to that folder, without `..`."
             'trap.yaml:2:19: baseline.store: "s3" is not supported yet\n    Write `store: file`.',
         ),
         (
-            "tasks: {a: {source: ./a, judge: both}}\n",
-            "trap.yaml:1:33: tasks.a.judge: the task's own judge is not supported yet\n"
-            "    Write `judge: builtin`, or leave it out.",
+            f"tasks: {{a: {{judge: both, source: git+https://host/owner/repo@{COMMIT}}}}}\n",
+            "trap.yaml:1:20: tasks.a.judge: both would run what another's source brings, and trust is not set\n"
+            "    Read its judge, grader and setup_cmd there, then set `trust: true`; or write `judge: builtin`.",
         ),
         (
             TASKS + "cmd: ./solve\n",

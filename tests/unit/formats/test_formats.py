@@ -30,11 +30,11 @@ def test_a_directory_that_looks_like_no_task_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("judge", ["task", "both"])
-def test_a_judge_of_the_source_is_refused_rather_than_replaced_in_silence(tmp_path: Path, judge: str) -> None:
+def test_a_judge_that_the_source_does_not_have_is_not_replaced_in_silence(tmp_path: Path, judge: str) -> None:
     (tmp_path / "inputs").mkdir()
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError, match=f"judge: {judge}, but the task has no judge of its own") as refused:
         load(tmp_path, judge=judge)
-    assert refused.value.code == "judge-unsupported"
+    assert refused.value.code == "judge-missing"
 
 
 def test_the_format_is_detected(tmp_path: Path) -> None:
