@@ -26,7 +26,7 @@ LABEL org.opencontainers.image.title="trapgate" \
 # The workspace belongs to another user than root, whom git would not serve otherwise.
 # hadolint ignore=DL3008
 RUN apt-get update \
- && apt-get install --yes --no-install-recommends ca-certificates git openssh-client \
+ && apt-get install --yes --no-install-recommends ca-certificates git libseccomp2 openssh-client \
  && rm -rf /var/lib/apt/lists/* \
  && git config --system --add safe.directory '*' \
  && python -m pip uninstall --yes pip setuptools wheel

@@ -31,6 +31,8 @@ bench: $(VENV)/.test
 	$(BIN)/python -m bench.scoring
 	$(BIN)/python -m bench.calls
 	$(BIN)/python -m bench.commands
+	$(BIN)/python -m bench.isolation
+	$(BIN)/python -m bench.judging
 
 schemas: $(VENV)/.test
 	$(BIN)/python -m evaluator.schemas docs/schemas

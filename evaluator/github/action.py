@@ -10,6 +10,7 @@ from typing import TextIO
 from evaluator import config, gate, pipeline
 from evaluator.baselines import BaselineState
 from evaluator.baselines.file import read as read_baseline
+from evaluator.baselines.file import read_bytes
 from evaluator.config.types import Config
 from evaluator.errors import EXIT_CONFIGURATION, EXIT_INTERNAL, UserError, user_error
 from evaluator.github import base, environment, events, files, publish
@@ -78,6 +79,7 @@ def _act(settings: Environment, environ: Mapping[str, str], log: Log, redactor: 
                 commit=activity.head_sha or settings.sha,
                 progress=progress(log.stream),
                 environ=environment.without_runner_secrets(environ),
+                unsafe_judges=inputs.unsafe_judges,
             )
         publish.reports(output, result, redactor)
     finally:
@@ -98,8 +100,14 @@ def _rules(settings: Environment, activity: Activity, client: Client, loaded: Co
         config_path=base.repository_path(settings.workspace, path),
         config=loaded,
         baseline_path=base.repository_path(settings.workspace, settings.workspace / override) if override else None,
+        baseline=_bytes(settings.workspace / override if override else path.parent / loaded.baseline.path),
     )
     return base.rules(client, change)
+
+
+def _bytes(file: Path) -> bytes | None:
+    read = read_bytes(file)
+    return read if isinstance(read, bytes) else None
 
 
 def _baseline(settings: Environment, rules: base.Rules, loaded: Config, path: Path) -> BaselineState:

@@ -28,13 +28,15 @@ PERMISSION = "contents: read"
 @dataclass(frozen=True)
 class Change:
     """The change under test. `config_path`: trap.yaml, relative to the repository; `config`: as the change has it.
-    `baseline_path`: a path relative to the repository that the workflow gives instead of trap.yaml's."""
+    `baseline_path`: a path relative to the repository that the workflow gives instead of trap.yaml's; `baseline`: the
+    bytes of the change's own baseline, None where it has none."""
 
     repository: str
     base_sha: str
     config_path: str
     config: Config
     baseline_path: str | None = None
+    baseline: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,14 @@ def rules(client: Client, change: Change) -> Rules:
         base = config.parse(yaml_text.decode(found, where), where)
     except UserError as error:
         return _unreadable(change, where, error.problems[0].message)
-    return Rules(base, _baseline(client, change, base), changed(change, base))
+    path, data = _baseline(client, change, base)
+    notes = changed(change, base, another_baseline=not isinstance(data, Failure) and data != change.baseline)
+    if isinstance(data, Failure):
+        return Rules(base, Unreadable(path, data.message), notes)
+    return Rules(base, Missing(path) if data is None else decode(data, path), notes)
 
 
-def changed(change: Change, base: Config) -> list[Reason]:
+def changed(change: Change, base: Config, *, another_baseline: bool = False) -> list[Reason]:
     """What the change does to its own rules, and to which cases are run, in words."""
     ours, theirs = change.config, base
     held = []
@@ -81,10 +87,12 @@ def changed(change: Change, base: Config) -> list[Reason]:
     held += [
         f"`repeats` of {new.name} from {old.repeats} to {new.repeats}" for new, old in both if new.repeats < old.repeats
     ]
+    effect = "It takes effect after the merge; this run is judged by the base's."
     notes = []
     if held:
-        effect = "It takes effect after the merge; this run is judged by the base's."
         notes.append(_note(f"This change alters {', '.join(held)} in {change.config_path}. {effect}"))
+    if another_baseline:
+        notes.append(_note(f"This change alters the baseline file. {effect}"))
     free = [
         f"`{key}` of {new.name}" for new, old in both for key in _SELECTING if getattr(new, key) != getattr(old, key)
     ]
@@ -110,16 +118,14 @@ def repository_path(workspace: Path, path: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _baseline(client: Client, change: Change, base: Config) -> BaselineState:
+def _baseline(client: Client, change: Change, base: Config) -> tuple[str, bytes | None | Failure]:
+    """Which file is the base's baseline, in words, and its bytes; None where it is certain that there is none."""
     folder = posixpath.dirname(change.config_path)
     path = change.baseline_path or posixpath.normpath(posixpath.join(folder, base.baseline.path))
     where = f"{path} at {change.base_sha[:12]}"
     if path.startswith(("/", "../")):
-        return Unreadable(where, "the path leaves the repository")
-    data = _file(client, change.repository, path, change.base_sha)
-    if isinstance(data, Failure):
-        return Unreadable(where, data.message)
-    return Missing(where) if data is None else decode(data, where)
+        return where, Failure("refused", "the path leaves the repository")
+    return where, _file(client, change.repository, path, change.base_sha)
 
 
 def _file(client: Client, repository: str, path: str, commit: str) -> bytes | Failure | None:

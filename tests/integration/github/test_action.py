@@ -54,7 +54,7 @@ def runner(tmp_path: Path, server: GitHubServer) -> ActionsRunner:
     job = ActionsRunner(tmp_path, server)
     job.write({"trap.yaml": CONFIG})
     job.on_base("trap.yaml", CONFIG)
-    job.on_base(".trap/baseline.json", encode(builders.found().baseline))
+    job.on_base(".trap/baseline.json", encode(builders.found(*a_run().tasks).baseline))
     return job
 
 
@@ -95,10 +95,14 @@ def test_on_a_pull_request_the_bases_rules_reach_the_evaluation(runner: ActionsR
     runner.write({"trap.yaml": lax, ".trap/baseline.json": "of the change"})
     evaluation = Evaluation(a_run())
     act(runner.environ("pull_request", runner.pull_request()), evaluation)
-    assert evaluation.asked["gate"] == GateConfig()
+    assert evaluation.asked["rules"].gate == GateConfig()
     assert isinstance(evaluation.asked["baseline"], Found)
-    assert evaluation.asked["allow_missing"] is False
-    assert len(evaluation.asked["notes"]) == 2
+    assert evaluation.asked["rules"].baseline.allow_missing is False
+    assert [note.text for note in evaluation.asked["notes"]] == [
+        "This change alters the gate, `baseline` in trap.yaml. It takes effect after the merge; this run is judged by "
+        "the base's.",
+        "This change alters the baseline file. It takes effect after the merge; this run is judged by the base's.",
+    ]
     assert evaluation.asked["commit"] == runner.head
 
 
@@ -117,7 +121,7 @@ def test_in_a_merge_queue_the_bases_rules_apply_and_nothing_is_posted(
 def test_on_a_push_the_checkouts_own_rules_and_baseline_apply(runner: ActionsRunner, server: GitHubServer) -> None:
     evaluation = Evaluation(a_run())
     act(runner.environ("push", {"ref": "refs/heads/main"}), evaluation)
-    assert evaluation.asked["gate"] is None
+    assert evaluation.asked["rules"] is None
     assert evaluation.asked["baseline"] == Missing(".trap/baseline.json")
     assert server.requests == []
 
@@ -130,13 +134,13 @@ def test_a_pull_request_from_a_fork_runs_without_a_comment_and_says_so(
     code, _ = act(runner.environ("pull_request", event), evaluation)
     assert code == 3
     assert [request.method for request in server.requests if request.method != "GET"] == []
-    assert "comes from a fork" in evaluation.asked["notes"][0].text
+    assert any("comes from a fork" in note.text for note in evaluation.asked["notes"])
 
 
 def test_inputs_reach_the_evaluation(runner: ActionsRunner, server: GitHubServer) -> None:
     runner.write({"evals/trap.yaml": CONFIG})
     runner.on_base("evals/trap.yaml", CONFIG)
-    runner.on_base("other.json", encode(builders.found().baseline))
+    runner.on_base("other.json", encode(builders.found(*a_run().tasks).baseline))
     evaluation = Evaluation(a_run())
     environ = runner.environ(
         "pull_request",
