@@ -76,7 +76,6 @@ def main(arguments: Sequence[str]) -> int:
         command: Callable[[argparse.Namespace], int] = options.command
         code = command(options)
         sys.stdout.flush()  # a report that did not get out was no verdict
-        return code
     except UserError as error:
         print(f"{error}\n({error.code})", file=sys.stderr)
         return EXIT_CONFIGURATION
@@ -84,11 +83,13 @@ def main(arguments: Sequence[str]) -> int:
         # `trapgate … | head`, a full disk: nothing more can be written, not even when Python ends.
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _report_bug(error)
+        if not isinstance(error, BrokenPipeError):
+            _report_bug(error)
         return EXIT_INTERNAL
     except Exception as error:  # Python's own exit code would say "regression"
         _report_bug(error)
         return EXIT_INTERNAL
+    return code
 
 
 def _never_fail_on_text(*streams: TextIO) -> None:

@@ -118,7 +118,7 @@ def repository_path(workspace: Path, path: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _baseline(client: Client, change: Change, base: Config) -> tuple[str, bytes | None | Failure]:
+def _baseline(client: Client, change: Change, base: Config) -> tuple[str, bytes | Failure | None]:
     """Which file is the base's baseline, in words, and its bytes; None where it is certain that there is none."""
     folder = posixpath.dirname(change.config_path)
     path = change.baseline_path or posixpath.normpath(posixpath.join(folder, base.baseline.path))

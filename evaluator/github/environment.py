@@ -31,6 +31,7 @@ class Inputs:
     token: str | None = field(default=None, repr=False)
     comment: bool = True
     output: str = DEFAULT_OUTPUT
+    unsafe_judges: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ class _Reader:
             token=self._input("github-token"),
             comment=self._boolean("comment", default=True),
             output=self._path("output") or DEFAULT_OUTPUT,
+            unsafe_judges=self._boolean("unsafe-judges", default=False),
         )
 
     def _input(self, name: str) -> str | None:

@@ -123,7 +123,7 @@ def _metric_now(rule: RuleResult, task: TaskResult | None) -> Metric | None:
 
 
 def _metric_before(rule: RuleResult, task: TaskResult | None, compared: TaskComparison | None) -> Metric | None:
-    """The baseline's own figure. None for pass^k at another k: a rule that compares gives both sides at one k itself."""
+    """The baseline's own figure; None for pass^k at another k, of which a rule that compares makes one itself."""
     if compared is None or task is None or rule.slice is not None:
         return None
     if rule.metric == "all_k_pass_rate" and compared.baseline_repeats != task.repeats:

@@ -61,7 +61,7 @@ def test_more_repeats_in_the_change_are_its_own_affair(evaluate):
 
 def test_a_price_of_zero_in_the_change_does_not_meet_a_ceiling_on_cost(evaluate):
     base = TRAP.replace("{task: refunds, metric: pass_rate, max_drop: 0.05}", "{metric: cost_usd, max: 0.00001}")
-    change = base.replace("input_per_million: 1.0, output_per_million: 2.0", "input_per_million: 0, output_per_million: 0")
+    change = base.replace("1.0, output_per_million: 2.0", "0, output_per_million: 0")
     result, _ = evaluate(change, base)
     assert result.verdict == "regression"
     assert result.totals.cost_usd == pytest.approx(4 * (11e-6 + 14e-6))

@@ -50,11 +50,12 @@ def test_every_output_that_is_declared_is_written() -> None:
 
 
 def test_every_input_that_is_declared_is_read_and_has_the_default_that_the_code_has() -> None:
-    read = {name.replace("token", "github-token") for name in environment.Inputs.__dataclass_fields__}
+    read = {name.replace("token", "github-token").replace("_", "-") for name in environment.Inputs.__dataclass_fields__}
     assert set(ACTION["inputs"]) == read
     assert ACTION["inputs"]["config"]["default"] == environment.DEFAULT_CONFIG
     assert ACTION["inputs"]["output"]["default"] == environment.DEFAULT_OUTPUT
     assert ACTION["inputs"]["comment"]["default"] == "true"
+    assert ACTION["inputs"]["unsafe-judges"]["default"] == "false"
     assert ACTION["inputs"]["github-token"]["default"] == "${{ github.token }}"
 
 

@@ -74,9 +74,14 @@ def test_inputs_keep_their_hyphens_and_an_empty_one_is_unset(environ: dict[str, 
         "INPUT_GITHUB-TOKEN": "ghs_abcdef",
         "INPUT_COMMENT": "False",
         "INPUT_OUTPUT": "",
+        "INPUT_UNSAFE-JUDGES": "true",
     }
     assert environment.read(environ).inputs == environment.Inputs(
-        config="evals/trap.yaml", tasks=("refunds", "json-call", "search"), token="ghs_abcdef", comment=False
+        config="evals/trap.yaml",
+        tasks=("refunds", "json-call", "search"),
+        token="ghs_abcdef",
+        comment=False,
+        unsafe_judges=True,
     )
 
 
