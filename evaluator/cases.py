@@ -103,7 +103,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """A set of cases from one source, in one format, with one scorer.
 
     `scorer`: key of `evaluator.scoring.SCORERS`, or one of `evaluator.scoring.FOREIGN` where there is an `own_judge`.
-    `skipped`: ids that the source itself marks `skip`. `notes`: what a reader should know (unknown keys of somebody's
+    `inputs`: the folder with a folder of files for each case, for a solution that reads them. `skipped`: ids that the
+    source itself marks `skip`. `notes`: what a reader should know (unknown keys of somebody's
     traptask.yaml, an own judge that is not run).
     """
 
@@ -116,6 +117,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     skipped: list[str] = []
     notes: list[str] = []
     own_judge: OwnJudge | None = None
+    inputs: str | None = None
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

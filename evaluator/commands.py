@@ -28,6 +28,7 @@ from evaluator.results import (
     decode_run,
     decode_run_or_baseline,
     encode,
+    not_accepted,
 )
 
 
@@ -81,10 +82,10 @@ def score(options: argparse.Namespace) -> int:
 
 def canaries(options: argparse.Namespace) -> int:
     """`trapgate canaries`: exit 4 when one is scored otherwise than it must be."""
-    from evaluator import pipeline
+    from evaluator import loading
 
     config, folder = _config(options.config) if options.config else (None, Path())
-    results = pipeline.run_canaries(config, folder, _cache(os.environ), os.environ)
+    results = loading.run_canaries(config, folder, _cache(os.environ), os.environ)
     failed = [canary for canary in results.cases if not canary.ok]
     if options.json:
         _print_json(results)
@@ -99,13 +100,13 @@ def canaries(options: argparse.Namespace) -> int:
 
 def compare(options: argparse.Namespace) -> int:
     """`trapgate compare`: judge a stored result against another by today's validators."""
-    from evaluator import pipeline
+    from evaluator import stored
     from evaluator.reports import terminal
 
     config, folder = _config(options.config) if options.config else (None, Path())
-    stored = decode_run_or_baseline(_bytes(options.baseline), str(options.baseline))
-    result = pipeline.compare(
-        Found(str(options.baseline), stored if isinstance(stored, Baseline) else _as_baseline(stored)),
+    before = decode_run_or_baseline(_bytes(options.baseline), str(options.baseline))
+    result = stored.compare(
+        Found(str(options.baseline), before if isinstance(before, Baseline) else _as_baseline(before)),
         decode_run(_bytes(options.results), str(options.results)),
         config=config,
         folder=folder,
@@ -254,8 +255,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _as_baseline(run: Run) -> Baseline:
-    accepted = Acceptance(by="nobody yet", at=run.started, why="a result file")
-    return Baseline(schema_version=SCHEMA_VERSION, accepted=accepted, run=run)
+    return Baseline(schema_version=SCHEMA_VERSION, accepted=not_accepted(run), run=run)
 
 
 def _refuse_unfit(run: Run, path: Path, config: Config) -> None:

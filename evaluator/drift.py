@@ -106,6 +106,8 @@ def _difference(stored: Attempt, again: Attempt) -> str:
         return f"{_word(stored)} → {_word(again)}"
     for name, value in stored.values.items():
         now = again.values.get(name)
+        if now is None and name == scoring.AGREES:
+            continue  # a second opinion that is missing is said elsewhere; the verdict did not rest on it
         if now is None or abs(now - value) > _SAME:
             return f"{name} {value:g} → {'no value' if now is None else format(now, 'g')}"
     return ""

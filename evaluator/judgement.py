@@ -27,6 +27,7 @@ from evaluator.results import (
     Reason,
     Run,
     TaskResult,
+    not_accepted,
 )
 from evaluator.rules import Facts
 from evaluator.scoring import Ruler
@@ -112,7 +113,7 @@ def _compare(
     pairings = {task.name: pair(before.get(task.name), task) for task in measured.tasks}
     changes = [*measured.rescored, *rescored.changes]
     comparison = Comparison(
-        baseline=f"{baseline.where}, accepted {baseline.baseline.accepted.at} by {baseline.baseline.accepted.by}",
+        baseline=_in_words(baseline),
         tasks=[compare_task(pairing, before.get(name), gate.alpha) for name, pairing in pairings.items()],
         fingerprint=fingerprint_differences(stored.fingerprint, measured.fingerprint),
         validator_drift=changes,
@@ -134,6 +135,13 @@ def _compare(
         unselected=measured.unselected,
     )
     return comparison, facts
+
+
+def _in_words(baseline: Found) -> str:
+    accepted = baseline.baseline.accepted
+    if accepted == not_accepted(baseline.baseline.run):
+        return f"{baseline.where}, not accepted by anybody"
+    return f"{baseline.where}, accepted {accepted.at} by {accepted.by}: {accepted.why}"
 
 
 def _in_short(changes: list[str], most: int = 5) -> list[str]:

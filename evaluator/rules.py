@@ -183,16 +183,22 @@ def _relative(rule: Rule, task: TaskResult, gate: GateConfig, facts: Facts, scop
         return _result(rule, task, "ok", f"{name}: {moved}.", change=change)
     p = change.evidence.p
     proof = "" if p is None else f", p = {p:.2g}"
-    counts = f"{moved} ({change.evidence.worse} cases worse, {change.evidence.better} better{proof})"
+    counts = f"{moved} ({_cases(change.evidence.worse)} worse, {change.evidence.better} better{proof})"
     if p is None or p <= gate.alpha:
         return _result(rule, task, "fail", f"{name}: {counts}.", change=change)
-    text = f"{name}: possible drop, {counts}; that is within noise at alpha {gate.alpha:g}."
+    text = (
+        f"{name}: possible {'drop' if better_high else 'rise'}, {counts}; that is within noise at alpha {gate.alpha:g}."
+    )
     if change.evidence.underpowered:
         text += (
             f" Underpowered: fewer than {fewest_discordant(gate.alpha)} cases changed, which can never be significant; "
             "more cases would tell."
         )
     return _result(rule, task, "fail" if rule.on_noise == "fail" else "warn", text, change=change)
+
+
+def _cases(count: int) -> str:
+    return "1 case" if count == 1 else f"{count} cases"
 
 
 def _figure(value: float) -> str:

@@ -37,11 +37,23 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cost_usd: Dollars | None = None
 
 
+class Process(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a command that is the solution ended. `exit_code` 124 after its time was over; `stderr` its last part;
+    `files` what it left in its outputs, by relative name; `limit`: the bound that ended it, None where it ended by
+    itself."""
+
+    exit_code: int
+    stderr: str = ""
+    files: dict[str, bytes] = {}
+    limit: str | None = None
+
+
 class Transcript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`text`: the final answer, None where there was none. `stop_reason`: the provider's word in OpenAI's vocabulary
     (`stop`, `length`, `tool_calls`, `content_filter`), None where unknown. `model`: the model that answered, which may
     not be the one asked. `structured`: the mechanism that was in fact used. `seconds`: latency of the answered try.
-    `cut`: characters of text and arguments that were left out because the answer was longer than what is kept."""
+    `cut`: characters of text and arguments that were left out because the answer was longer than what is kept.
+    `process`: where a command answered and no model."""
 
     text: str | None = None
     calls: list[Call] = []
@@ -52,6 +64,7 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     structured: str | None = None
     seconds: float | None = None
     cut: int = 0
+    process: Process | None = None
 
 
 class Infrastructure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -59,7 +72,9 @@ class Infrastructure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     `kind`: a stable word: `rate_limit`, `server_error`, `timeout`, `connection`, `authentication`, `refused_schema`,
     `refused_request`, `malformed_response`, `content_filter` (the provider held the answer back), `cost_limit`,
-    `time_limit`, `cancelled`, `no_output`, `no_expected`, `unknown_matcher`, `scorer_error`.
+    `time_limit`, `cancelled`, `no_output`, `no_expected`, `unknown_matcher`, `scorer_error`; of a task's own judge
+    `judge_timeout`, `judge_no_json`, `judge_crashed`, `judge_no_score`, `judge_missing` (it was not asked); of a command
+    as the solution `command_failed`, `outputs_refused`.
     """
 
     kind: str

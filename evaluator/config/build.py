@@ -5,22 +5,34 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from evaluator.config.checks import BUILTIN_CANARIES
+from evaluator.cases import Program
+from evaluator.config.checks import BUILTIN_CANARIES, split
 from evaluator.config.shape import schema
-from evaluator.config.types import BaselineConfig, Config, GateConfig, Include, Limits, Price, Rule, TaskConfig
+from evaluator.config.types import (
+    BaselineConfig,
+    CommandConfig,
+    Config,
+    GateConfig,
+    Include,
+    Limits,
+    Price,
+    Rule,
+    TaskConfig,
+)
 from evaluator.config.wording import place
 from evaluator.yaml_text import Document, Path_
 
 Values = dict[str, Any]
 
-# Keys that tp reads and this project does not, each with what holds instead.
+# Keys that tp reads and this project does not, or not without a command, each with what holds instead.
+_UNREAD: dict[str, str] = {"extra": "nothing reads it"}
 _NO_EFFECT: dict[str, str] = {
-    "setup_cmd": "nothing of the repository is run before an evaluation",
+    "cmd": "a model is named, and it is what is evaluated",
+    "setup_cmd": "it belongs to cmd",
     "stdin": "it belongs to cmd",
     "timeout": "the time of one call is limits.case_timeout, of the whole run limits.timeout",
     "manifest_envvar": "it belongs to cmd",
     "env": "it belongs to cmd",
-    "extra": "nothing reads it",
 }
 
 
@@ -32,6 +44,7 @@ def build(document: Document, text: str) -> Config:
         path=document.file,
         digest=hashlib.sha256(text.encode()).hexdigest(),
         model=_model(values),
+        command=_command(values) if _is_command(values) else None,
         params=_params(values.get("params", {})),
         canaries=None if canaries == BUILTIN_CANARIES else canaries,
         price=Price(**_floats(values["price"])) if "price" in values else None,
@@ -41,6 +54,22 @@ def build(document: Document, text: str) -> Config:
         limits=_limits(values.get("limits", {})),
         notes=_notes(document),
         **{key: values[key] for key in ("name", "system", "tools", "structured") if key in values},
+    )
+
+
+def _is_command(values: Values) -> bool:
+    """Whether a command is the solution. `profile.model` then only says what that command asks."""
+    return "cmd" in values and "model" not in values and "models" not in values
+
+
+def _command(values: Values) -> CommandConfig:
+    setup = split(values["setup_cmd"]) if "setup_cmd" in values else None
+    return CommandConfig(
+        program=Program(cmd=split(values["cmd"]), timeout=float(values.get("timeout", 600))),
+        envvar=values.get("manifest_envvar", "TRAP_MANIFEST"),
+        stdin=values.get("stdin"),
+        env=values.get("env", []),
+        setup=Program(cmd=setup, timeout=600.0) if setup else None,
     )
 
 
@@ -94,11 +123,14 @@ def _floats(values: Values) -> Values:
 
 def _notes(document: Document) -> list[str]:
     values: Values = document.value
-    found: list[tuple[Path_, str]] = [((key,), why) for key, why in _NO_EFFECT.items() if key in values]
+    unread = _UNREAD if _is_command(values) else _UNREAD | _NO_EFFECT
+    found: list[tuple[Path_, str]] = [((key,), why) for key, why in unread.items() if key in values]
     if "framework" in values.get("profile", {}):
         found.append((("profile", "framework"), "nothing reads it"))
     if "model" in values.get("profile", {}) and ("model" in values or "models" in values):
         found.append((("profile", "model"), "the top-level model is used"))
+    elif "model" in values.get("profile", {}) and _is_command(values):
+        found.append((("profile", "model"), "cmd is what is evaluated, whatever it asks"))
     for name, task in values["tasks"].items():
         if "clone_to" in task:
             found.append((("tasks", name, "clone_to"), "sources are kept in a cache of their own"))

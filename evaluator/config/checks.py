@@ -6,6 +6,8 @@ because the shape already names it.
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
@@ -38,6 +40,7 @@ _REPLACING = frozenset(
     }
 )
 _PLACES = "Leave it out: model, prompts, tools and the shape of the answer have places of their own in trap.yaml."
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LIMITS = ("min", "max", "max_drop", "max_rise")
 
 
@@ -45,6 +48,7 @@ def problems(document: Document) -> Iterator[Problem]:
     """Each fault of the document beyond its shape, in no order."""
     yield from _model(document)
     yield from _unsupported(document)
+    yield from _command(document)
     yield from _trust(document)
     yield from _parameters(document)
     yield from _paths(document)
@@ -88,13 +92,40 @@ def _unexpanded(document: Document, path: Path_, text: str) -> Iterator[Problem]
 
 
 def _unsupported(document: Document) -> Iterator[Problem]:
-    if document.node(("cmd",)) is not None:
-        mend = "Name a model with `model:`, or score recorded outputs with `trapgate score`."
-        yield document.problem(("cmd",), "cmd: a command as the solution is not supported yet", mend, key=True)
     store = _at(document, ("baseline", "store"), str)
     if store not in ("", "file"):
         message = f"baseline.store: {quoted(store)} is not supported yet"
         yield document.problem(("baseline", "store"), message, "Write `store: file`.")
+
+
+def _command(document: Document) -> Iterator[Problem]:
+    for key in ("cmd", "setup_cmd"):
+        node = document.node((key,))
+        if node is not None:
+            try:
+                words = split(node.value)
+            except ValueError as error:
+                yield document.problem((key,), f"{key} cannot be split into arguments: {error}")
+                continue
+            if not words or not words[0] or any("\0" in word for word in words):
+                yield document.problem((key,), f"{key} is a command line", "It is run without a shell.")
+    stdin = _at(document, ("stdin",), str)
+    if reason := _escape(stdin):
+        yield document.problem(
+            ("stdin",), f"stdin: {quoted(stdin)} {reason}", "Name one of the files of each case's inputs."
+        )
+    names = _at(document, ("env",), list)
+    named = [(("env", index), name) for index, name in enumerate(names)]
+    for path, name in [*named, (("manifest_envvar",), _at(document, ("manifest_envvar",), str))]:
+        if isinstance(name, str) and name and not _VARIABLE.fullmatch(name):
+            yield document.problem(path, f"{place(path)}: {quoted(name)} is no name of an environment variable")
+
+
+def split(command: Any) -> list[str]:
+    """The arguments of a command line. Raises ValueError where a quotation does not end."""
+    if isinstance(command, str):
+        return shlex.split(command)
+    return [word for word in command if isinstance(word, str)] if isinstance(command, list) else []
 
 
 def _trust(document: Document) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from evaluator.config.wording import described, did_you_mean, listed, place
+from evaluator.config.wording import as_number, described, did_you_mean, listed, place
 from evaluator.errors import Problem
 from evaluator.yaml_scalars import quoted
 from evaluator.yaml_text import Document, Path_
@@ -106,6 +106,8 @@ def _type_mend(document: Document, path: Path_, kinds: list[str]) -> str:
             else (f"Write it in quotes: {shown}.")
         )
     if {"integer", "number"} & set(kinds) and isinstance(node.value, str):
+        if mend := as_number(node.value, path[-1]):
+            return mend
         if node.style:
             return "Write it without quotes."
         return "YAML 1.1 reads a number with a leading zero or a bare exponent as text: write 7, 0.001 or 1.0e-3."

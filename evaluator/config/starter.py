@@ -6,6 +6,7 @@ They run as they are; the cases are there to be replaced.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from evaluator import __version__
@@ -16,16 +17,32 @@ SCHEMA_ADDRESS = f"https://raw.githubusercontent.com/{REPOSITORY}/v{__version__}
 CHECKOUT_REFERENCE = "actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683 # v4.2.2"
 DEFAULT_MODEL = "openai/gpt-4.1-mini"
 TASK_FOLDER = "evals/first-task"
+WORKFLOW = ".github/workflows/trapgate.yml"
 
 
 def files(model: str = DEFAULT_MODEL) -> dict[str, str]:
-    """Path, relative to the repository's top, to text of every file of the starter."""
+    """Path to text of every file of the starter, for a folder that is the top of its repository."""
     return {
         "trap.yaml": _trap(model),
         "prompts/system.md": _SYSTEM,
-        ".github/workflows/trapgate.yml": _WORKFLOW,
+        WORKFLOW: _WORKFLOW,
         **{f"{TASK_FOLDER}/{path}": text for path, text in _task().items()},
     }
+
+
+def missing(folder: Path, model: str = DEFAULT_MODEL) -> dict[str, str]:
+    """As `files` and a .gitignore, what there is to write in `folder`: what exists there is left out, and so is the
+    workflow where the top of the repository is further up, since GitHub reads workflows there only."""
+    wanted = files(model) | {".gitignore": _GITIGNORE}
+    if not _is_top(folder):
+        del wanted[WORKFLOW]
+    return {name: text for name, text in wanted.items() if not (folder / name).exists()}
+
+
+def _is_top(folder: Path) -> bool:
+    """Whether `folder` is the top of a git work tree, or may become one."""
+    path = folder.resolve()
+    return (path / ".git").exists() or not any((parent / ".git").exists() for parent in path.parents)
 
 
 def _trap(model: str) -> str:
@@ -42,11 +59,12 @@ tasks:
 
 baseline:
   path: .trap/baseline.json
-  allow_missing: true # until the first `trapgate baseline accept`, which turns it off
+  allow_missing: true # true until there is a baseline: `trapgate baseline accept` writes false
 
 gate:
   rules:
-    - {{task: first-task, metric: pass_rate, max_drop: 0.05}}
+    # A drop on fewer than six cases is never significant, so `warn` could not fail: with more cases, take on_noise out.
+    - {{task: first-task, metric: pass_rate, max_drop: 0.05, on_noise: fail}}
 
 limits: {{timeout: 900}} # seconds; max_cost_usd stops at a price, for a model whose price is known
 """
@@ -56,6 +74,8 @@ _SYSTEM = """\
 You are the support assistant of a small shop.
 Answer with what was asked for and nothing else: no introduction, no explanation, no Markdown.
 """
+
+_GITIGNORE = "/trapgate-results/\n"
 
 _WORKFLOW = f"""\
 name: trapgate
@@ -68,12 +88,11 @@ jobs:
     runs-on: ubuntu-latest
     timeout-minutes: 30
     permissions:
-      contents: read # the repository and its baseline
+      contents: read # the repository, and the rules and baseline of its base
       pull-requests: write # the comment
     steps:
       - uses: {CHECKOUT_REFERENCE}
         with:
-          fetch-depth: 0 # the gate and the baseline are read from the base of the pull request
           persist-credentials: false
       - uses: {ACTION_REFERENCE}
         env:

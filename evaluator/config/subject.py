@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from evaluator import yaml_text
 from evaluator.cases import Subject, digest_of
 from evaluator.config import json_positions
 from evaluator.config.tools import Reading
-from evaluator.config.types import Config
+from evaluator.config.types import CommandConfig, Config
 from evaluator.config.wording import bounded
 from evaluator.errors import Problem, UserError
 from evaluator.yaml_text import Document
@@ -28,6 +30,8 @@ def load_subject(config: Config, folder: Path, model: str | None = None) -> Subj
     Raises UserError `model-missing` where neither names a model, and `subject-invalid` with every fault of the system
     prompt and the tools: the file with line, column and JSON path.
     """
+    if model is None and config.command is not None:
+        return _subject_of(config.command)
     name = model or config.model
     if not name:
         mend = "Write `model: provider/name` into the file, or pass --model provider/name."
@@ -38,6 +42,21 @@ def load_subject(config: Config, folder: Path, model: str | None = None) -> Subj
     if problems:
         raise UserError(CODE, *bounded(problems, config.path))
     return Subject(model=name, params=config.params, system=system, tools=tools, structured=config.structured)
+
+
+def _subject_of(command: CommandConfig) -> Subject:
+    """A command stands where a model would; what it runs is added once there is a copy of it (`with_files`)."""
+    params: dict[str, Any] = {"timeout": command.program.timeout, "env": command.env}
+    if command.stdin is not None:
+        params["stdin"] = command.stdin
+    if command.setup is not None:
+        params["setup_cmd"] = str(command.setup)
+    return Subject(model=str(command.program), params=params)
+
+
+def with_files(subject: Subject, digest: str) -> Subject:
+    """The subject of a command whose folder has this digest."""
+    return msgspec.structs.replace(subject, params={**subject.params, "files": digest[:_DIGITS]})
 
 
 def fingerprint_of(subject: Subject) -> dict[str, str]:

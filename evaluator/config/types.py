@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from evaluator.cases import Program
+
 
 class Include(msgspec.Struct, frozen=True, kw_only=True):
     """A case is in when it has one of `tags` (if any are given) and matches one of the `ids` globs (if any)."""
@@ -79,15 +81,28 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
     output_per_million: float
 
 
+class CommandConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A command as the solution. `stdin`: the input file of each case that it reads on its standard input, True for the
+    prompt that a model would get, None for nothing. `env`: the variables of our environment that it sees."""
+
+    program: Program
+    envvar: str = "TRAP_MANIFEST"
+    stdin: str | bool | None = None
+    env: list[str] = []
+    setup: Program | None = None
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """`path`: the file as the user named it; `digest`: SHA-256 of its bytes. `model` None: no task calls a model, or
-    the caller must name one. `system`, `tools` are paths relative to the folder of the file. `notes`: accepted keys
+    the caller must name one. `command`: what is run in place of a model.
+    `system`, `tools` are paths relative to the folder of the file. `notes`: accepted keys
     that have no effect."""
 
     path: str
     digest: str
     name: str | None = None
     model: str | None = None
+    command: CommandConfig | None = None
     params: dict[str, Any] = {}
     system: str | None = None
     tools: str | None = None

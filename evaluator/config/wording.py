@@ -16,6 +16,12 @@ MAX_SHOWN = 50
 _LONGEST_LIST = 400
 _MOST_COMPARED = 50  # of names that somebody else made up there may be thousands
 
+_NUMBER = r"([-+]?\d+(?:\.\d+)?)"
+_PERCENT = re.compile(rf"{_NUMBER} ?%")
+_DOLLARS = re.compile(rf"(?:US)?\$ ?{_NUMBER}|{_NUMBER} ?(?:\$|USD)", re.IGNORECASE)
+_DURATION = re.compile(rf"{_NUMBER} ?(s|m|h)(?:ec(?:onds?)?|in(?:utes?)?|ours?)?", re.IGNORECASE)
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
@@ -44,6 +50,27 @@ def described(value: Any) -> str:
     if isinstance(value, list):
         return "a list" if value else "an empty list"
     return f"the number {value}"
+
+
+def as_number(text: str, key: str | int) -> str:
+    """How to write what somebody meant by `text` where the `key` wants a number; empty where it reads as one."""
+    text = text.strip()
+    try:
+        float(text)
+    except ValueError:
+        pass
+    else:
+        return ""
+    if percent := _PERCENT.fullmatch(text):
+        return f"Rates are fractions of 1: write {float(percent[1]) / 100:g}."
+    if dollars := _DOLLARS.fullmatch(text):
+        return f"Money is in US dollars, without a sign: write {dollars[1] or dollars[2]}."
+    if str(key).endswith("timeout"):
+        duration = _DURATION.fullmatch(text)
+        if duration is None:
+            return "Write a plain number of seconds."
+        return f"Times are in seconds: write {float(duration[1]) * _SECONDS[duration[2].lower()]:g}."
+    return "Write a plain number in digits, with a decimal point where it needs one."
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

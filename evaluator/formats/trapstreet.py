@@ -66,6 +66,7 @@ def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
         source=source,
         scorer=NAME if judge is None else JUDGED if judge.decides else COMPARED,
         own_judge=judge,
+        inputs=str(inputs) if inputs is not None else None,
         cases=cases,
         skipped=[case.id for case in chosen if case.skip],
         notes=notes,

@@ -36,28 +36,39 @@ def run(environ: Mapping[str, str], stream: TextIO, evaluate: Evaluate = pipelin
     except UserError as error:
         for problem in error.problems:
             log.problem(problem, title=f"trapgate: {error.code}", inside=False)
+        _no_result(environ)
         return EXIT_CONFIGURATION
     redactor = Redactor(environ)
+    client = Client(settings.api_url, settings.inputs.token)
+    activity = Activity()  # as long as the event is not read, nothing may be posted
     try:
-        # A cancelled job still publishes what it has.
-        with stop_on_signals() as stop:
-            return _act(settings, environ, log, redactor, partial(evaluate, stop=stop))
-    except UserError as error:
-        publish.user_error(settings, error, log, redactor)
-        return EXIT_CONFIGURATION
+        try:
+            activity = events.activity(settings.event_name, events.load(settings.event_path))
+            # A cancelled job still publishes what it has.
+            with stop_on_signals() as stop:
+                return _act(settings, activity, client, environ, log, redactor, partial(evaluate, stop=stop))
+        except UserError as error:
+            publish.user_error(settings, activity, client, error, log, redactor)
+            return EXIT_CONFIGURATION
     except Exception as error:  # a bug must not read as a verdict: Python's own exit code is that of a regression
-        publish.crash(settings, error, log)
+        publish.crash(settings, activity, client, error, log, redactor)
         return EXIT_INTERNAL
 
 
-def _act(settings: Environment, environ: Mapping[str, str], log: Log, redactor: Redactor, evaluate: Evaluate) -> int:
-    activity = events.activity(settings.event_name, events.load(settings.event_path))
+def _act(
+    settings: Environment,
+    activity: Activity,
+    client: Client,
+    environ: Mapping[str, str],
+    log: Log,
+    redactor: Redactor,
+    evaluate: Evaluate,
+) -> int:
     if activity.refused:
         raise user_error("event-refused", activity.refused, where=f"on: {settings.event_name}")
     inputs = settings.inputs
     path = settings.workspace / inputs.config
-    loaded = config.load(path, shown=inputs.config)
-    client = Client(settings.api_url, inputs.token)
+    loaded = _config(settings, path)
     rules = _rules(settings, activity, client, loaded, path)
     output = files.output_folder(settings.workspace, inputs.output)
     pipeline.clear(output)
@@ -87,6 +98,25 @@ def _act(settings: Environment, environ: Mapping[str, str], log: Log, redactor: 
     code = gate.exit_code(result)
     publish.result(settings, activity, client, result, code, log, redactor)
     return code
+
+
+def _no_result(environ: Mapping[str, str]) -> None:
+    """The exit code as an output, where the runner gave a file for outputs."""
+    file = Path(environ.get("GITHUB_OUTPUT", ""))
+    if file.is_file():
+        publish.no_result(file, EXIT_CONFIGURATION)
+
+
+def _config(settings: Environment, path: Path) -> Config:
+    shown = settings.inputs.config
+    if not path.exists() and not (settings.workspace / ".git").exists():
+        raise user_error(
+            "config-missing",
+            "there is no such file, and no repository in the workspace",
+            where=shown,
+            mend="Check it out before this step: `- uses: actions/checkout@v4`.",
+        )
+    return config.load(path, shown=shown)
 
 
 def _rules(settings: Environment, activity: Activity, client: Client, loaded: Config, path: Path) -> base.Rules:

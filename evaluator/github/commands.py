@@ -40,6 +40,14 @@ def inert(text: str) -> str:
     return "\n".join(log_text(line, _LONGEST_LINE) for line in _LINE_BREAK.split(text))
 
 
+def in_a_line(problem: Problem, *, with_place: bool) -> str:
+    """A problem and its mend as sentences on one line."""
+    line = f":{problem.line}:{problem.column}" if problem.line else ""
+    place = f"{problem.file}{line}: " if with_place and problem.file else ""
+    end = "" if not problem.mend or problem.message.endswith((".", "!", "?")) else "."
+    return f"{place}{problem.message}{end} {problem.mend}".rstrip()
+
+
 @dataclass(frozen=True)
 class Log:
     """The job's log. Nothing else in the action prints."""
@@ -85,9 +93,9 @@ class Log:
     def problem(self, problem: Problem, *, title: str, inside: bool) -> None:
         """A problem as an error, where `inside` on its line of a file of the workspace."""
         if not inside:
-            self.error(str(problem), title=title)
+            self.error(in_a_line(problem, with_place=True), title=title)
             return
-        text = f"{problem.message} {problem.mend}".rstrip()
+        text = in_a_line(problem, with_place=False)
         self.error(text, title=title, file=problem.file, line=problem.line, column=problem.column)
 
     def mask(self, secret: str) -> None:

@@ -24,10 +24,11 @@ class Posted:
 
 @dataclass(frozen=True)
 class NotPosted:
-    """The comment could not be written. `why` says what failed, `mend` the lines to add, empty where there are none."""
+    """The comment could not be written. `why` says what failed; `needs`: the permissions of the job that would mend it,
+    empty where they would not."""
 
     why: str
-    mend: str = ""
+    needs: tuple[str, ...] = ()
 
 
 def marker(config_path: str, job: str) -> str:
@@ -124,5 +125,5 @@ def _not_posted(failure: Failure) -> NotPosted:
     why = f"The comment could not be written: {failure.message}."
     # GitHub answers 404 where a token may not even know of a private repository.
     if failure.kind in ("permission", "not_found") and failure.status != 401:
-        return NotPosted(why, f"permissions:\n  contents: read\n  {PERMISSION}")
+        return NotPosted(why, ("contents: read", PERMISSION))
     return NotPosted(why)

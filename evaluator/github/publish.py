@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from evaluator.baselines.file import write_atomically
-from evaluator.errors import EXIT_CONFIGURATION, EXIT_INTERNAL, UserError
-from evaluator.github import files
+from evaluator.errors import EXIT_CONFIGURATION, EXIT_INTERNAL, Problem, UserError
+from evaluator.github import files, no_verdict
 from evaluator.github.client import Client
 from evaluator.github.commands import Log
 from evaluator.github.comments import NotPosted, Sticky, marker, room
@@ -61,38 +62,42 @@ def result(
     summary = environment.summary_file
     text = summary_report.render(run, max_bytes=files.summary_room(summary))
     files.append_summary(summary, redactor.clean(text))
-    if activity.comment and inputs.comment and activity.pull_request is not None:
-        mark = marker(inputs.config, environment.job)
-        sticky = Sticky(client, environment.repository, activity.pull_request, mark, inputs.token or "")
-        posted = sticky.post(redactor.clean(comment_report.render(run, max_bytes=room(mark))))
-        if isinstance(posted, NotPosted):
-            _not_posted(environment, posted, log)
-        else:
-            log.line(f"Comment: {posted.url}")
+    _comment(environment, activity, client, lambda most: comment_report.render(run, max_bytes=most), log, redactor)
 
 
-def user_error(environment: Environment, error: UserError, log: Log, redactor: Redactor) -> None:
-    """Publishes what the user has to mend: an annotation for each problem, and all of them in the summary."""
+def user_error(
+    environment: Environment, activity: Activity, client: Client, error: UserError, log: Log, redactor: Redactor
+) -> None:
+    """Publishes what the user has to mend: an annotation for each problem, and all of them in summary and comment."""
+    # Before anything is escaped: a secret is known by its value.
+    error = UserError(error.code, *(_redacted(problem, redactor) for problem in error.problems))
     for problem in error.problems:
-        shown = replace(problem, message=redactor.clean(problem.message), mend=redactor.clean(problem.mend))
         inside = _inside(environment.workspace, problem.file)
-        log.problem(shown, title=f"trapgate: {error.code}", inside=inside)
+        log.problem(problem, title=f"trapgate: {error.code}", inside=inside)
     files.append_summary(
         environment.summary_file,
-        f"## trapgate: configuration error (`{error.code}`)\n\nThere is no verdict.\n\n"
-        + _verbatim(redactor.clean(str(error))),
+        f"## trapgate: configuration error (`{error.code}`)\n\nThere is no verdict.\n\n" + _verbatim(str(error)),
     )
-    _no_result(environment, EXIT_CONFIGURATION)
+    no_result(environment.output_file, EXIT_CONFIGURATION)
+    commit = activity.head_sha or environment.sha
+    _comment(environment, activity, client, lambda most: no_verdict.of_error(error, commit, most), log, redactor)
 
 
-def crash(environment: Environment, error: BaseException, log: Log) -> None:
-    """Publishes a bug of ours."""
+def crash(
+    environment: Environment, activity: Activity, client: Client, error: BaseException, log: Log, redactor: Redactor
+) -> None:
+    """Publishes a bug of ours. The comment may be what broke, so it comes last and may fail."""
     text = crash_text(error)
     log.error(text, title="trapgate: internal error")
     files.append_summary(
         environment.summary_file, f"## trapgate: internal error\n\nThere is no verdict.\n\n{_verbatim(text)}"
     )
-    _no_result(environment, EXIT_INTERNAL)
+    no_result(environment.output_file, EXIT_INTERNAL)
+    commit = activity.head_sha or environment.sha
+    try:
+        _comment(environment, activity, client, lambda _: no_verdict.of_crash(text, commit), log, redactor)
+    except Exception as broken:
+        log.warning(f"The comment could not be written: {type(broken).__name__}.", title="trapgate: no comment")
 
 
 def crash_text(error: BaseException) -> str:
@@ -102,16 +107,44 @@ def crash_text(error: BaseException) -> str:
     return f"Internal error: {type(error).__name__}{place}. This is a fault of trapgate, not of the change. Report it."
 
 
+def no_result(output_file: Path, code: int) -> None:
+    """Writes the outputs of a step that has no verdict."""
+    files.write_outputs(output_file, dict.fromkeys(OUTPUTS, "") | {"exit-code": str(code)})
+
+
+def _comment(
+    environment: Environment,
+    activity: Activity,
+    client: Client,
+    text: Callable[[int], str],
+    log: Log,
+    redactor: Redactor,
+) -> None:
+    """Posts what `text` gives for at most so many bytes, where the event and the inputs allow a comment: in place of
+    the former one, which would else go on telling the verdict of another commit."""
+    inputs = environment.inputs
+    if not activity.comment or not inputs.comment or activity.pull_request is None:
+        return
+    mark = marker(inputs.config, environment.job)
+    sticky = Sticky(client, environment.repository, activity.pull_request, mark, inputs.token or "")
+    posted = sticky.post(redactor.clean(text(room(mark))))
+    if isinstance(posted, NotPosted):
+        _not_posted(environment, posted, log)
+    else:
+        log.line(f"Comment: {posted.url}")
+
+
 def _not_posted(environment: Environment, posted: NotPosted, log: Log) -> None:
-    lines = f"\n\nAdd to the job:\n\n{_verbatim(posted.mend)}" if posted.mend else ""
+    block = "".join(f"\n  {permission}" for permission in posted.needs)
+    lines = f"\n\nAdd to the job:\n\n{_verbatim('permissions:' + block)}" if block else ""
     files.append_summary(environment.summary_file, f"\n## Comment\n\n{_verbatim(posted.why)}{lines}")
-    mend = " Add to the job: " + posted.mend.replace("\n", " ") if posted.mend else ""
+    mend = f" Add to the job: `permissions: {{{', '.join(posted.needs)}}}`." if posted.needs else ""
     log.warning(posted.why + mend, title="trapgate: no comment")
 
 
-def _no_result(environment: Environment, code: int) -> None:
-    values = dict.fromkeys(OUTPUTS, "") | {"exit-code": str(code)}
-    files.write_outputs(environment.output_file, values)
+def _redacted(problem: Problem, redactor: Redactor) -> Problem:
+    clean = redactor.clean
+    return replace(problem, file=clean(problem.file), message=clean(problem.message), mend=clean(problem.mend))
 
 
 def _inside(workspace: Path, file: str) -> bool:

@@ -10,16 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from evaluator import foreign
 from evaluator.cases import OwnJudge, Task
 from evaluator.errors import user_error
-from evaluator.isolation.available import available
-from evaluator.isolation.command import Isolation, Refusal, never
-from evaluator.isolation.folders import copy, remove, scratch
-from evaluator.isolation.unsafe import Unsafe
+from evaluator.isolation.command import Isolation, never
+from evaluator.isolation.folders import copy, scratch
 from evaluator.judging import grader, ruler, witnesses
-from evaluator.judging.judge import Judge, key, run
+from evaluator.judging.judge import Judge, key
 from evaluator.judging.verdicts import Judgement
-from evaluator.results import Attempt, CanaryResult, CaseResult, TaskResult
+from evaluator.results import Attempt, CanaryResult, CaseResult
 from evaluator.scoring import Ruler
 from evaluator.transcript import Transcript
 
@@ -57,14 +56,10 @@ class Bench:
         judges = {f"judge of {name}": seat.own.version for name, seat in self._seats.items()}
         return judges | ({"isolation": ", ".join(self._isolation.means)} if self._isolation is not None else {})
 
-    def witnessed(self) -> list[CanaryResult]:
-        """Each judge before the expected answers, their mutants and nothing."""
+    def witnessed(self) -> dict[str, list[CanaryResult]]:
+        """Task name → its judge before the expected answers, their mutants and nothing."""
         self._judge([(s, Asked(w.case_id, w.transcript)) for s in self._seats.values() for w in witnesses.of(s.task)])
-        return [
-            result
-            for seat in self._seats.values()
-            for result in witnesses.results(seat.task, seat.own, seat.judgements)
-        ]
+        return {name: witnesses.results(seat.task, seat.own, seat.judgements) for name, seat in self._seats.items()}
 
     def rulers(self, asked: Mapping[str, Iterable[Asked]]) -> dict[str, Ruler]:
         """Task name → ruler, once every answer of `asked` (by task name) is judged."""
@@ -79,11 +74,9 @@ class Bench:
         if seat is None or self._isolation is None:
             return []
         rows = [grader.row(case.id, _first(case), seat.judgements) for case in cases if case.attempts]
-        said = [
-            "" if seat.own.decides else ruler.disagreements(cases),
-            grader.grade(seat.own, seat.folder, rows, self._isolation, self._stop),
-        ]
-        return [each for each in said if each]
+        differ = [] if seat.own.decides else ruler.disagreements(cases)
+        grade = grader.grade(seat.own, seat.folder, rows, self._isolation, self._stop)
+        return [*differ, *([grade] if grade else [])]
 
     def _judge(self, asked: Iterable[tuple[_Seat, Asked]]) -> None:
         """Judges what is not judged yet, as many at once as there are processors."""
@@ -96,27 +89,6 @@ class Bench:
             judged = pool.map(lambda one: one[0].judge(*one[1]), waiting.values())
             for (seat, each), said in zip(waiting.values(), judged, strict=True):
                 seat.judgements[key(*each)] = said
-
-
-def asked_of(results: Iterable[TaskResult], tasks: Mapping[str, Task]) -> dict[str, list[Asked]]:
-    """Task name → the stored answers that today's judge of the task can judge again, expected ones included."""
-    asked: dict[str, list[Asked]] = {}
-    for result in results:
-        task = tasks.get(result.name)
-        if task is None or task.own_judge is None:
-            continue
-        today = {case.id: case.digest() for case in task.cases}
-        asked[result.name] = [
-            Asked(case.id, transcript)
-            for case in result.cases
-            if today.get(case.id) == case.digest
-            for transcript in (
-                case.gold,
-                *(attempt.transcript for attempt in case.attempts if attempt.status == "scored"),
-            )
-            if transcript is not None
-        ]
-    return asked
 
 
 @contextlib.contextmanager
@@ -141,7 +113,14 @@ def open_bench(
         return
     for task, _ in judged:
         witnesses.refuse_unwitnessed(task)
-    isolation, note = _isolation(environ, workspace, unsafe, [task.name for task, _ in judged])
+    names = [task.name for task, _ in judged]
+    isolation, note = foreign.isolation(
+        environ,
+        workspace,
+        unsafe=unsafe,
+        what=f"the judges of {', '.join(names)}",
+        where=", ".join(f"tasks.{name}" for name in names),
+    )
     with scratch() as folder:
         seats = []
         for number, (task, own) in enumerate(judged):
@@ -151,50 +130,12 @@ def open_bench(
         yield Bench(seats, isolation, stop, note)
 
 
-def _isolation(environ: Mapping[str, str], workspace: Path, unsafe: bool, names: list[str]) -> tuple[Isolation, str]:
-    found = available(environ, _repository(workspace))
-    if not isinstance(found, Refusal):
-        return found, ""
-    if unsafe:
-        note = (
-            f"--unsafe-judges: the judges of {', '.join(names)} ran without isolation ({found}). "
-            "They could read every key and file of this run, and change its verdict."
-        )
-        return Unsafe(), note
-    raise user_error(
-        "judge-refused",
-        f"the task's own judge is not run, because nothing here keeps it from your keys and files: {found}",
-        where=", ".join(f"tasks.{name}" for name in names),
-        mend="docs/security.md says what is needed. If you trust it with all of that, --unsafe-judges runs it anyway.",
-    )
-
-
-def _repository(folder: Path) -> Path:
-    """The repository that `folder` lies in."""
-    folder = folder.resolve()
-    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
-
-
 def _prepare(task: Task, own: OwnJudge, place: Path, isolation: Isolation, stop: Callable[[], bool]) -> None:
     """A copy of the task's folder at `place`, set up by the task's own command where it has one."""
     try:
         copy(Path(own.directory), place)
-        if own.setup is None:
-            return
-        with scratch() as work:
-            finished = run(own.setup, place, work, isolation, stop, {}, writes_task=True, network=True)
-        if finished.exit_code or finished.error or finished.limit:
-            said = finished.error or finished.stderr.decode("utf-8", "replace").strip()[-500:]
-            raise user_error(
-                "judge-setup",
-                f"setup_cmd `{own.setup}` failed with exit code {finished.exit_code}: {said}",
-                where=f"tasks.{task.name}",
-                mend="It runs without a shell in a copy of the task's folder, with none of your environment.",
-            )
-        written = place.with_name(f"{place.name}.written")
-        place.rename(written)  # what it wrote may be closed to the judge, which is another user
-        copy(written, place)
-        remove(written)
+        if own.setup is not None:
+            foreign.set_up(place, own.setup, isolation, stop, f"tasks.{task.name}")
     except OSError as error:
         raise user_error(
             "judge-setup", f"the task's folder cannot be copied: {error}", where=f"tasks.{task.name}"

@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evaluator import foreign
 from evaluator.cases import OwnJudge
 from evaluator.isolation.command import Isolation
 from evaluator.isolation.folders import scratch
 from evaluator.json_text import JsonFault
 from evaluator.judging import contract
-from evaluator.judging.judge import key, run
+from evaluator.judging.judge import key
 from evaluator.judging.verdicts import Judgement, printed
 from evaluator.results import Attempt
 from evaluator.transcript import well_formed
@@ -32,7 +33,7 @@ def row(case_id: str, attempt: Attempt, judgements: Mapping[str, Judgement]) -> 
     usage = transcript.usage if transcript is not None else None
     return {
         "case_id": case_id,
-        "exit_code": 0 if transcript is not None else 1,
+        "exit_code": 1 if transcript is None else transcript.process.exit_code if transcript.process else 0,
         "duration": (transcript.seconds if transcript is not None else None) or 0.0,
         "metrics": said.metrics if said is not None else None,
         "cost": usage.cost_usd if usage is not None else None,
@@ -50,7 +51,7 @@ def grade(
     if any(len(text.encode()) > _LONGEST_VARIABLE for text in variables.values()):
         return f"its grader `{own.grader}` was not run: the manifest is longer than an environment variable can be"
     with scratch() as work:
-        finished = run(own.grader, folder, work, isolation, stop, variables)
+        finished = foreign.run(own.grader, folder, work, isolation, stop, variables)
     value = printed(finished)
     if finished.exit_code or finished.error or not isinstance(value, dict):
         why = finished.error or (str(value) if isinstance(value, JsonFault) else f"exit code {finished.exit_code}")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from evaluator.cases import OwnJudge, Program, digest_of
-from evaluator.isolation.command import Command, Finished, Isolation
+import msgspec
+
+from evaluator import foreign
+from evaluator.cases import OwnJudge, digest_of
+from evaluator.isolation.command import Isolation
 from evaluator.isolation.folders import scratch
 from evaluator.json_text import JsonFault, parse_json
 from evaluator.judging import contract
 from evaluator.judging.verdicts import Judgement, judgement
-from evaluator.transcript import Call, Transcript
+from evaluator.transcript import Call, Infrastructure, Process, Transcript
 
 
 def answer(transcript: Transcript) -> str:
@@ -35,7 +36,8 @@ def _printed(call: Call) -> dict[str, Any]:
 
 def key(case_id: str, transcript: Transcript) -> str:
     """A digest of all that a judge sees of a transcript: those with the same key are judged once."""
-    return digest_of([case_id, answer(transcript), transcript.seconds or 0.0])
+    process = msgspec.to_builtins(transcript.process)
+    return digest_of([case_id, answer(transcript), transcript.seconds or 0.0, process])
 
 
 class Judge:
@@ -52,14 +54,15 @@ class Judge:
         text = answer(transcript)
         with scratch() as work:
             places = self._places(case_id, work)
-            for path, content in (
-                (places.stdout, text),
-                (places.stderr, ""),
-                (places.meta, json.dumps({"exit_code": 0, "duration": transcript.seconds or 0.0})),
-            ):
-                path.write_text(content, encoding="utf-8", newline="")
+            process = transcript.process or Process(exit_code=0)
+            meta = {"exit_code": process.exit_code, "duration": transcript.seconds or 0.0}
+            places.stdout.write_bytes(text.encode(errors="replace"))
+            places.stderr.write_bytes(process.stderr.encode(errors="replace"))
+            places.meta.write_text(json.dumps(meta))
+            if refused := _write_files(places.outputs, process.files):
+                return Judgement(Infrastructure(kind="outputs_refused", message=refused))
             variables = contract.for_judge(places, self._own.judge.envvar)
-            finished = run(self._own.judge, self._folder, work, self._isolation, self._stop, variables)
+            finished = foreign.run(self._own.judge, self._folder, work, self._isolation, self._stop, variables)
         return judgement(finished, empty=not text.strip())
 
     def _places(self, case_id: str, work: Path) -> contract.Places:
@@ -78,45 +81,18 @@ class Judge:
         )
 
 
-def run(
-    program: Program,
-    folder: Path,
-    work: Path,
-    isolation: Isolation,
-    stop: Callable[[], bool],
-    variables: dict[str, str],
-    *,
-    writes_task: bool = False,
-    network: bool = False,
-) -> Finished:
-    """Runs a command of a task in `folder`, with `work` as its own folder for what it writes.
+def _write_files(folder: Path, files: Mapping[str, bytes]) -> str:
+    """Writes what a solution left into `folder`, which is empty; why that cannot be done, empty where it could.
 
-    `writes_task`: it may change `folder` too. Its environment is `variables` and where to find programs and room.
+    A stored result may be anybody's, and so may the names in it.
     """
-    room = work / "tmp"
-    room.mkdir()
-    for path in (work, *work.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    return isolation.run(
-        Command(
-            argv=tuple(program.cmd),
-            cwd=folder,
-            environ=_environ(room) | variables,
-            readable=() if writes_task else (folder,),
-            writable=(work, folder) if writes_task else (work,),
-            timeout=program.timeout,
-            network=network,
-        ),
-        stop,
-    )
-
-
-def _environ(room: Path) -> dict[str, str]:
-    return {
-        # A judge that says `python` gets the one that runs this, as it would under tp.
-        "PATH": os.pathsep.join((str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin")),
-        "HOME": str(room),
-        "TMPDIR": str(room),
-        "LANG": "C.UTF-8",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
+    for name, content in files.items():
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or not path.parts:
+            return f"a stored output has the name {name[:80]!r}, which leads out of its folder"
+        try:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
+        except (OSError, ValueError) as error:
+            return f"a stored output cannot be written: {name[:80]!r} ({type(error).__name__})"
+    return ""

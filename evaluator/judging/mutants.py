@@ -41,8 +41,10 @@ def _changed(value: Any) -> Any:
         return [_changed(item) for item in value] or ["mutant"]
     if isinstance(value, bool):
         return not value
-    if isinstance(value, int | float):
-        return value * 3 + 17.25
+    if isinstance(value, int):
+        return value * 3 + 17
+    if isinstance(value, float):
+        return value * 3 + 17.25 if value != -8.625 else 0.0
     return mutant(value) if isinstance(value, str) and value else "mutant"
 
 

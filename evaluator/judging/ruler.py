@@ -11,10 +11,9 @@ from evaluator.cases import Case, OwnJudge, Task
 from evaluator.judging.judge import key
 from evaluator.judging.verdicts import Judgement
 from evaluator.results import CaseResult, Finding, Score
-from evaluator.scoring import Ruler, Scorer
+from evaluator.scoring import AGREES, Ruler, Scorer
 from evaluator.transcript import Infrastructure, Transcript
 
-AGREES = "judge_agrees"
 DIFFER = "judges_differ"
 BUILTIN = "trapstreet"
 
@@ -76,12 +75,16 @@ def _compared(ours: Score | Infrastructure, theirs: Score | Infrastructure) -> S
     return msgspec.structs.replace(ours, values={**ours.values, AGREES: float(agrees)}, findings=findings)
 
 
-def disagreements(cases: Sequence[CaseResult]) -> str:
-    """Where the two judges differ, in a sentence for the report; empty where they do not."""
-    compared = [case for case in cases if any(AGREES in attempt.values for attempt in case.attempts)]
-    differ = [case.id for case in compared if any(attempt.values.get(AGREES) == 0.0 for attempt in case.attempts)]
-    if not differ:
-        return ""
-    return (
-        f"the built-in judge and the task's own differ on {len(differ)} of {len(compared)} cases: {', '.join(differ)}"
-    )
+def disagreements(cases: Sequence[CaseResult]) -> list[str]:
+    """Where the two judges differ, and where the task's own gave no verdict, in sentences for the report."""
+    scored = {case.id: [each for each in case.attempts if each.status == "scored"] for case in cases}
+    differ = [name for name, found in scored.items() if any(each.values.get(AGREES) == 0.0 for each in found)]
+    silent = [name for name, found in scored.items() if any(AGREES not in each.values for each in found)]
+    return [
+        f"{what} on {len(names)} of {len(cases)} cases: {', '.join(names)}"
+        for names, what in (
+            (differ, "the built-in judge and the task's own differ"),
+            (silent, "the task's own judge gave no verdict"),
+        )
+        if names
+    ]

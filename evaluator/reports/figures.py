@@ -12,6 +12,7 @@ from evaluator.results import Evidence, Metric, RuleResult, Run, TaskComparison,
 
 # The end of a rule's name, e.g. ", min 0.8, max_drop 0.05".
 _LIMITS = re.compile(r"(?:, (?:min|max|max_drop|max_rise) [^, ]+)+$")
+_RELATIVE = ("max_drop", "max_rise")
 # Shown for every task, with or without a rule.
 _ALWAYS = ("pass_rate", "schema_valid", "argument_score")
 
@@ -21,6 +22,21 @@ def comparison_of(run: Run, task: str) -> TaskComparison | None:
     if run.comparison is None:
         return None
     return next((part for part in run.comparison.tasks if part.task == task), None)
+
+
+def compared_nothing(rule: RuleResult) -> bool:
+    """Whether a rule on a change was let through because there is no baseline yet."""
+    return rule.outcome == "ok" and rule.evidence is None and rule.now is None
+
+
+def limits(rule: RuleResult) -> list[str]:
+    """["min 0.8"]: the limits that a rule sets on the figure itself, not on its change."""
+    return [limit for limit in _limits(rule).split(", ") if not limit.startswith(_RELATIVE)]
+
+
+def _limits(rule: RuleResult) -> str:
+    named = _LIMITS.search(rule.rule)
+    return named.group().removeprefix(", ") if named is not None else ""
 
 
 def figure_rows(run: Run) -> list[FigureRow]:
@@ -52,8 +68,8 @@ def _rule_row(rule: RuleResult, task: TaskResult | None, compared: TaskCompariso
     n = paired if paired is not None else _n_of(now, value)
     n_before = paired if paired is not None else _n_of(before, baseline)
     return _row(
-        icon=OUTCOMES[rule.outcome].icon,
-        sign=OUTCOMES[rule.outcome].sign,
+        icon=numbers.NOTHING if compared_nothing(rule) else OUTCOMES[rule.outcome].icon,
+        sign=numbers.NOTHING if compared_nothing(rule) else OUTCOMES[rule.outcome].sign,
         task=rule.task or "whole run",
         metric=rule.metric,
         slice_name=rule.slice or "",
@@ -145,11 +161,13 @@ def _rests_on(metric: Metric | None, shown: float | None, n: int | None, *, othe
 
 
 def _evidence_cell(rule: RuleResult) -> str:
-    named = _LIMITS.search(rule.rule)
-    limits = named.group().removeprefix(", ") if named is not None else ""
-    tested = _tested(rule.evidence) if rule.evidence is not None else ""
-    wording = "" if tested or rule.outcome != "inconclusive" else "not decided"
-    return "; ".join(part for part in (tested or wording, limits) if part) or numbers.NOTHING
+    if rule.evidence is not None:
+        said = _tested(rule.evidence)
+    elif compared_nothing(rule):
+        said = "no baseline yet"
+    else:
+        said = "not decided" if rule.outcome == "inconclusive" else ""
+    return "; ".join(part for part in (said, _limits(rule)) if part) or numbers.NOTHING
 
 
 def _tested(evidence: Evidence) -> str:
@@ -190,9 +208,5 @@ def _task_sentence(task: TaskResult, compared: TaskComparison) -> str:
 
 def _power(evidence: Evidence) -> str:
     if evidence.detectable is None:
-        text = "So few cases cannot detect any drop, however large, with 80 % power."
-    else:
-        text = f"With 80 % power these cases detect a drop of {numbers.rate(evidence.detectable)} or more."
-    if evidence.underpowered and evidence.worse:
-        text += " Underpowered: too few cases changed for any test to tell this from noise; more cases would."
-    return text
+        return "So few cases cannot detect any drop, however large, with 80 % power."
+    return f"With 80 % power these cases detect a drop of {numbers.rate(evidence.detectable)} or more."

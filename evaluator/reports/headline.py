@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from evaluator.reports import numbers
+from evaluator.reports.escape import shorten
+from evaluator.reports.figures import compared_nothing, limits
+from evaluator.reports.sections import scored
 from evaluator.reports.words import ADVICE, CAUSES, LAYERS
 from evaluator.results import Evidence, Reason, RuleResult, Run
 
 _BASELINE_DROP = "rule"
+_BASELINE_BYTES = 500  # where it lies, who accepted it and why: the reason may be long
 
 
 def headline(run: Run) -> str:
@@ -32,10 +36,9 @@ def reasons(run: Run) -> list[str]:
 def notes(run: Run) -> list[str]:
     """What a reader must know before the figures: whose rules, which baseline."""
     said = [reason.text for reason in (*run.reasons, *run.warnings) if reason.kind == "note"]
-    against = (
-        f"Compared with {run.comparison.baseline}." if run.comparison is not None else "Not compared with any baseline."
-    )
-    return [*said, against]
+    if run.comparison is None:
+        return [*said, "Not compared with any baseline."]
+    return [*said, f"Compared with {_trimmed(shorten(run.comparison.baseline, _BASELINE_BYTES))}."]
 
 
 def advice(run: Run) -> list[str]:
@@ -47,16 +50,43 @@ def advice(run: Run) -> list[str]:
 
 
 def _passed(run: Run) -> str:
-    held = sum(rule.outcome == "ok" for rule in run.rules)
-    warned = [rule for rule in run.rules if rule.outcome == "warn"]
-    text = f"{numbers.counted(held, 'rule holds', 'rules hold')}" if run.rules else "coverage and canaries are in order"
-    rates = next((_moved(rule) for rule in run.rules if rule.metric == "pass_rate" and rule.evidence is not None), "")
-    if rates:
-        text += f", {rates}"
+    """ "2 rules hold, t pass_rate rose 0.35 → 0.45", or what speaks against being sure."""
+    if not run.rules:
+        return _unruled(run)
+    warned = sorted((rule for rule in run.rules if rule.outcome == "warn"), key=lambda rule: rule.evidence is None)
+    held = [rule for rule in run.rules if rule.outcome == "ok" and not compared_nothing(rule)]
+    idle = sum(compared_nothing(rule) for rule in run.rules)
+    parts = []
     if warned:
-        text += f"; {numbers.counted(len(warned), 'warning')}: {_name(warned[0])} may be worse"
-        text += " than its rule allows"
-    return text
+        parts += ["no rule failed", _possible(warned[0])]
+        if len(warned) > 1:
+            parts.append(f"{numbers.counted(len(warned) - 1, 'more warning')} below")
+    elif held:
+        rates = [_moved(rule) for rule in run.rules if rule.metric == "pass_rate" and rule.evidence is not None]
+        parts.append(", ".join([numbers.counted(len(held), "rule holds", "rules hold"), *rates[:1]]))
+    if idle:
+        which = f"{numbers.counted(idle, 'rule')} " if parts else ""
+        parts.append(f"{which}compared with nothing yet (`baseline.allow_missing`)")
+    return "; ".join(parts)
+
+
+def _unruled(run: Run) -> str:
+    cases = [attempts for task in run.tasks for case in task.cases if (attempts := scored(case))]
+    failed = sum(not all(attempt.passed for attempt in attempts) for attempts in cases)
+    return f"no rule to hold it to; {numbers.count(failed)} of {numbers.counted(len(cases), 'case')} failed"
+
+
+def _possible(rule: RuleResult) -> str:
+    """What a warning of a rule is about: a change within noise, a limit that may not hold, or no judgement at all."""
+    if rule.evidence is not None and rule.baseline is not None and rule.now is not None:
+        before, after = numbers.pair(rule.metric, rule.baseline, rule.now)
+        direction = "drop" if rule.now < rule.baseline else "rise"
+        cases = numbers.counted(rule.evidence.n, "case")
+        return f"possible {direction} in {_name(rule)} {before} → {after}, within noise ({cases})"
+    if rule.now is not None:
+        value = numbers.figure(rule.metric, rule.now)
+        return f"{_name(rule)} {value} may lie beyond its limit ({', '.join(limits(rule))})"
+    return _trimmed(rule.text)
 
 
 def _first_cause(run: Run) -> Reason | None:

@@ -27,13 +27,14 @@ Row = Sequence[Cell]
 @dataclass(frozen=True)
 class Section:
     """`title` is our own words, for it stands where Markdown is not read. No `columns`: a list of single cells.
-    `more`: rows that were left out."""
+    `more`: rows that were left out. `open`: what the verdict rests on; `listed`: shown where nothing can be folded."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Row]
     more: str = ""
     open: bool = False
+    listed: bool = False
 
 
 def sections(view: View) -> list[Section]:
@@ -53,8 +54,12 @@ def _all_sections(view: View) -> Iterator[Section]:
     drift, unclear = view.verdict == "drift", view.verdict == "inconclusive"
     yield _list("More reasons", view.more_reasons, is_open=False)
     yield _list("Stored verdicts that today’s scorers do not give again", view.validator_drift, is_open=True)
-    yield _cases("Regressed cases", view.regressed, is_open=len(view.regressed) <= _OPEN_ROWS)
-    yield _cases("Failed cases", view.failed)
+    yield from _open_cases("Regressed cases", "regressed", view.regressed)
+    failed = "Other failed cases" if view.compared else "Failed cases"
+    if view.rests_on_failed:
+        yield from _open_cases(failed, "failed", view.failed)
+    else:
+        yield _cases(failed, view.failed, listed=True)
     yield _cases("Newly fixed cases", view.fixed)
     yield Section(
         title="Coverage: attempts without a verdict",
@@ -107,14 +112,30 @@ def _notes(title: str, notes: Listing[TaskNote]) -> Section:
     return Section(title=_counted_title(title, notes), columns=(), rows=rows, more=_more(notes))
 
 
-def _cases(title: str, cases: Listing[CaseRow], *, is_open: bool = False) -> Section:
+def _open_cases(title: str, what: str, cases: Listing[CaseRow]) -> Iterator[Section]:
+    """The first cases unfolded; the others folded in a section of their own."""
+    first, rest = cases.shown[:_OPEN_ROWS], cases.shown[_OPEN_ROWS:]
+    section = _cases(title, cases)
+    if not rest:
+        yield replace(section, open=True)
+        return
+    yield replace(section, rows=_rows(first), more="", open=True)
+    more = counted(len(cases) - len(first), f"more {what} case")
+    yield replace(section, title=f"… and {more}", rows=_rows(rest))
+
+
+def _cases(title: str, cases: Listing[CaseRow], *, listed: bool = False) -> Section:
     return Section(
         title=_counted_title(title, cases),
         columns=("task", "case", "mode", "path", "wanted", "got"),
-        rows=[row for case in cases.shown for row in _case_rows(case)],
+        rows=_rows(cases.shown),
         more=_more(cases),
-        open=is_open,
+        listed=listed,
     )
+
+
+def _rows(cases: Sequence[CaseRow]) -> list[Row]:
+    return [row for case in cases for row in _case_rows(case)]
 
 
 def _modes(view: View) -> Section:

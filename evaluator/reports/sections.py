@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from msgspec import UNSET
 
@@ -21,17 +22,26 @@ from evaluator.reports.view_model import (
     SliceRow,
     TaskNote,
 )
-from evaluator.results import Attempt, CaseChange, Finding, Metric, Run, TaskResult
-from evaluator.vocabulary import FAILURE_MODE_PREFIX, SHARE_METRICS
+from evaluator.results import Attempt, CaseChange, CaseResult, Finding, Metric, RuleResult, Run, TaskResult
+from evaluator.vocabulary import AMOUNT_METRICS, FAILURE_MODE_PREFIX, SHARE_METRICS
 
 _FINDINGS_PER_CASE = 20
 _VALUE_BYTES = 400
 _MESSAGE_BYTES = 300
+_MESSAGES_PER_KIND = 3
+_ANSWER_BYTES = 80
+_UNREAD = ("truncated", "unparseable")
 
 
 def regressed(run: Run) -> Listing[CaseRow]:
     """Cases that passed less often than in the baseline: critical ones first, then the largest drop."""
-    return Listing([_change_row(change) for change in _sorted(_changes(run, "regressed"))])
+    cases = {(task.name, case.id): case for task in run.tasks for case in task.cases}
+    rows = []
+    for change in _sorted(_changes(run, "regressed")):
+        case = cases.get((change.task, change.id))
+        answer = _unread_answer(_lost(case)) if case is not None else ""
+        rows.append(_change_row(change, answer))
+    return Listing(rows)
 
 
 def fixed(run: Run) -> Listing[CaseRow]:
@@ -40,9 +50,45 @@ def fixed(run: Run) -> Listing[CaseRow]:
 
 
 def failed(run: Run) -> Listing[CaseRow]:
-    """Failed cases of the tasks that nothing was compared with: without a baseline, what a reader wants to see."""
-    tasks = [task for task in run.tasks if comparison_of(run, task.name) is None]
-    return Listing([row for task in tasks for row in _failed_rows(task)])
+    """Failed cases beside the regressed ones: those that the verdict or a warning rests on, which come first, and those
+    that were not compared. What failed in the baseline already and concerns no rule is left out."""
+    listed = {(change.task, change.id) for change in _changes(run, "regressed")}
+    rows = []
+    for task in run.tasks:
+        floors = _floors(run, task.name, ("fail", "warn"))
+        known = _known(run, task.name)
+        for case in task.cases:
+            decisive = any(rule.slice is None or rule.slice in case.slices for rule in floors)
+            if _lost(case) and (task.name, case.id) not in listed and (decisive or case.id not in known):
+                rows.append((not decisive, not case.critical, _failed_row(task.name, case)))
+    return Listing([row for *_, row in sorted(rows, key=lambda each: each[:2])])
+
+
+def rests_on_failed(run: Run) -> bool:
+    """Whether a limit on the figures themselves has failed: then it is the failed cases that the verdict rests on."""
+    return run.verdict == "regression" and any(_floors(run, task.name, ("fail",)) for task in run.tasks)
+
+
+def _floors(run: Run, task: str, outcomes: Sequence[str]) -> list[RuleResult]:
+    """Rules of these outcomes on how well a task's cases are answered now, whatever the baseline says."""
+    return [
+        rule
+        for rule in run.rules
+        if rule.task == task
+        and rule.outcome in outcomes
+        and rule.evidence is None
+        and rule.now is not None
+        and rule.metric not in AMOUNT_METRICS
+    ]
+
+
+def _known(run: Run, task: str) -> set[str]:
+    """Ids of the cases of a task that were held against the baseline."""
+    compared = comparison_of(run, task)
+    if compared is None:
+        return set()
+    ids = {case.id for each in run.tasks if each.name == task for case in each.cases}
+    return ids - {*compared.added, *compared.not_comparable, *compared.unscored}
 
 
 def _changes(run: Run, which: str) -> Iterator[CaseChange]:
@@ -54,7 +100,7 @@ def _sorted(changes: Iterable[CaseChange]) -> list[CaseChange]:
     return sorted(changes, key=lambda c: (not c.critical, -abs(c.now - c.baseline), c.task, c.id))
 
 
-def _change_row(change: CaseChange) -> CaseRow:
+def _change_row(change: CaseChange, answer: str = "") -> CaseRow:
     whole = {change.baseline, change.now} <= {0.0, 1.0}
     before, after = numbers.pair("pass_rate", change.baseline, change.now)
     return CaseRow(
@@ -63,26 +109,42 @@ def _change_row(change: CaseChange) -> CaseRow:
         critical=change.critical,
         rates="" if whole else f"{before} → {after}",
         mode=change.failure_mode or "",
-        findings=_findings(change.findings),
+        findings=_findings(change.findings, answer),
     )
 
 
-def _failed_rows(task: TaskResult) -> Iterator[CaseRow]:
-    for case in task.cases:
-        scored = [attempt for attempt in case.attempts if attempt.status == "scored"]
-        lost = [attempt for attempt in scored if not attempt.passed]
-        if lost:
-            yield CaseRow(
-                task=task.name,
-                id=case.id,
-                critical=case.critical,
-                rates="" if len(lost) == len(scored) else f"failed {len(lost)} of {len(scored)}",
-                mode=lost[0].failure_mode or "",
-                findings=_findings(lost[0].findings),
-            )
+def _failed_row(task: str, case: CaseResult) -> CaseRow:
+    attempts, lost = scored(case), _lost(case)
+    return CaseRow(
+        task=task,
+        id=case.id,
+        critical=case.critical,
+        rates="" if len(lost) == len(attempts) else f"failed {len(lost)} of {len(attempts)}",
+        mode=lost[0].failure_mode or "",
+        findings=_findings(lost[0].findings, _unread_answer(lost)),
+    )
 
 
-def _findings(findings: Sequence[Finding]) -> Listing[FindingRow]:
+def scored(case: CaseResult) -> list[Attempt]:
+    """The attempts of a case that have a verdict."""
+    return [attempt for attempt in case.attempts if attempt.status == "scored"]
+
+
+def _lost(case: CaseResult) -> list[Attempt]:
+    return [attempt for attempt in scored(case) if not attempt.passed]
+
+
+def _unread_answer(lost: Sequence[Attempt]) -> str:
+    """The beginning of the first failed answer where its scorer could not read it: no finding quotes it."""
+    if not lost or lost[0].failure_mode not in _UNREAD or lost[0].transcript is None:
+        return ""
+    said = lost[0].transcript
+    text = said.text or (said.calls[0].arguments if said.calls else "")
+    return shorten(text.strip(), _ANSWER_BYTES) if text else ""
+
+
+def _findings(findings: Sequence[Finding], answer: str = "") -> Listing[FindingRow]:
+    """`answer`: what came instead of something that could be read; it stands at the first finding, if that has none."""
     shown = [
         FindingRow(
             path=shorten(finding.path, _VALUE_BYTES),
@@ -93,7 +155,9 @@ def _findings(findings: Sequence[Finding]) -> Listing[FindingRow]:
         )
         for finding in findings[:_FINDINGS_PER_CASE]
     ]
-    return Listing(shown, len(findings) - len(shown))
+    if answer and shown and not shown[0].got:
+        shown[0] = replace(shown[0], got=answer)
+    return Listing(shown, len(findings) - len(findings[:_FINDINGS_PER_CASE]))
 
 
 def coverage(run: Run) -> Listing[CoverageRow]:
@@ -114,17 +178,22 @@ def coverage(run: Run) -> Listing[CoverageRow]:
 
 
 def _why_unscored(task: TaskResult) -> Iterator[str]:
+    """Most frequent kind first, with its most frequent messages."""
     attempts = [attempt for case in task.cases for attempt in case.attempts if attempt.status != "scored"]
-    first: dict[str, Attempt] = {}
-    for attempt in attempts:
-        first.setdefault(_kind(attempt), attempt)
     for kind, number in Counter(map(_kind, attempts)).most_common():
-        failure = first[kind].infrastructure
-        message = f": {shorten(failure.message, _MESSAGE_BYTES)}" if failure is not None and failure.message else ""
-        yield f"{numbers.count(number)} × {kind}{message}"
+        messages = Counter(_message(attempt) for attempt in attempts if _kind(attempt) == kind)
+        first = messages.most_common(_MESSAGES_PER_KIND)
+        yield from (f"{numbers.count(times)} × {kind}{f': {text}' if text else ''}" for text, times in first)
+        others = number - sum(times for _, times in first)
+        if others:
+            yield f"{numbers.count(others)} × {kind} with other messages"
     without = task.planned - task.scored - len(attempts)
     if without > 0:
         yield f"{numbers.count(without)} × no attempt was made or recorded"
+
+
+def _message(attempt: Attempt) -> str:
+    return shorten(attempt.infrastructure.message, _MESSAGE_BYTES) if attempt.infrastructure is not None else ""
 
 
 def _kind(attempt: Attempt) -> str:

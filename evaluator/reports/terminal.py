@@ -6,9 +6,9 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from evaluator.reports.budget import Level, reduce
 from evaluator.reports.escape import log_text
 from evaluator.reports.layout import Cell, Code, Section, sections
-from evaluator.reports.numbers import counted
 from evaluator.reports.view import view
 from evaluator.reports.view_model import View
 from evaluator.reports.words import OUTCOMES
@@ -17,13 +17,14 @@ from evaluator.results import Run
 if TYPE_CHECKING:
     from rich.table import Table
 
-_ROWS = 10
 _CELL_BYTES = 80
 _LINE_BYTES = 400
+_ROOM = Level(findings=3, value_bytes=_CELL_BYTES, rows=10, names=10)
 
 
 def render(run: Run, *, width: int = 120, colour: bool = False) -> str:
-    """The verdict, its reasons, the metric table and the open sections, cut to ten rows each; ends with a newline.
+    """The verdict, its reasons, the metric table and the sections that matter, cut to ten entries each; ends with a
+    newline.
 
     `width`: columns of the terminal, which tables keep to. `colour`: whether the verdict and outcomes get ANSI codes.
     """
@@ -31,7 +32,7 @@ def render(run: Run, *, width: int = 120, colour: bool = False) -> str:
     from rich.console import Console
     from rich.text import Text
 
-    shown = view(run)
+    shown = reduce(view(run), _ROOM)
     target = io.StringIO()
     console = Console(
         file=target,
@@ -50,7 +51,7 @@ def render(run: Run, *, width: int = 120, colour: bool = False) -> str:
     for line in _bottom(shown):
         console.print(Text(line), soft_wrap=True)
     for section in sections(shown):
-        if section.open:
+        if section.open or section.listed:
             console.print(Text(f"\n{section.title}"), soft_wrap=True)
             if section.columns:
                 console.print(_section_table(section))
@@ -96,17 +97,17 @@ def _section_table(section: Section) -> Table:
     from rich.text import Text
 
     table = _table(section.columns)
-    for row in section.rows[:_ROWS]:
-        table.add_row(*[Text(_cell(cell, _CELL_BYTES)) for cell in row])
+    for row in section.rows:
+        table.add_row(*[Text(_cell(cell)) for cell in row])
     return table
 
 
 def _list_lines(section: Section) -> Iterator[str]:
-    """The rows of a section without columns, and how many rows of any section are not shown."""
+    """The rows of a section without columns, and how many of any section are not shown."""
     if not section.columns:
-        yield from (f"  - {_cell(row[0], _LINE_BYTES)}" for row in section.rows[:_ROWS])
-    if len(section.rows) > _ROWS:
-        yield f"… and {counted(len(section.rows) - _ROWS, 'more row')}"
+        yield from (f"  - {_cell(row[0])}" for row in section.rows)
+    if section.more:
+        yield section.more
 
 
 def _table(columns: Sequence[str]) -> Table:
@@ -118,8 +119,10 @@ def _table(columns: Sequence[str]) -> Table:
     return table
 
 
-def _cell(cell: Cell, max_bytes: int) -> str:
-    return log_text(" ".join(piece.text if isinstance(piece, Code) else piece for piece in cell), max_bytes)
+def _cell(cell: Cell) -> str:
+    return " ".join(
+        log_text(piece.text, _CELL_BYTES) if isinstance(piece, Code) else log_text(piece, _LINE_BYTES) for piece in cell
+    )
 
 
 def _line(text: str) -> str:

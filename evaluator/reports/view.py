@@ -42,4 +42,6 @@ def view(run: Run) -> View:
         versions=Listing(facts.versions(run)),
         footer=facts.footer(run),
         several_tasks=len(run.tasks) > 1,
+        compared=run.comparison is not None,
+        rests_on_failed=sections.rests_on_failed(run),
     )

@@ -55,7 +55,8 @@ class TaskSentence:
 
 @dataclass(frozen=True)
 class FindingRow:
-    """`wanted` and `got` are JSON, empty where they do not apply."""
+    """`wanted` and `got` are JSON, empty where they do not apply. For an answer that could not be read, `got` is how it
+    begins, as it came."""
 
     path: str
     keyword: str
@@ -138,7 +139,8 @@ class TaskNote:
 
 @dataclass(frozen=True)
 class View:
-    """The whole report, top to bottom."""
+    """The whole report, top to bottom. `compared`: with a baseline; `rests_on_failed`: whether the verdict rests on the
+    `failed` cases."""
 
     verdict: str
     look: Look
@@ -167,4 +169,6 @@ class View:
     versions: Listing[str]
     footer: str
     several_tasks: bool
+    compared: bool
+    rests_on_failed: bool
     shortened: bool = False

@@ -16,21 +16,22 @@ from evaluator.errors import Problem, UserError
 from evaluator.progress import Progress
 from evaluator.results import Fingerprint
 from evaluator.runners import client, schedule
+from evaluator.runners.command import CommandRunner, Solution
 from evaluator.runners.journal import Journal
 from evaluator.runners.model import ModelRunner
+from evaluator.runners.reach import ADDRESSES
 from evaluator.runners.schedule import Job, Outcome
 from evaluator.runners.stopping import StopSignal
 from evaluator.transcript import Infrastructure, Transcript
 
 # Kinds of failure that cut a run short, in contrast to those of a call.
 _CUT_SHORT = frozenset({"cancelled", "time_limit", "cost_limit", "authentication"})
-# How the variables end that say where providers' clients send their calls.
-_ADDRESSES = ("_API_BASE", "_BASE_URL", "_URL", "_ENDPOINT", "_HOST", "_REGION", "_REGION_NAME", "_LOCATION")
 
 
-def refuse_unpriced(config: Config, gate: GateConfig, model: str) -> None:
-    """Raises UserError `price-unknown` where a limit or rule on cost could not be kept, before anything is paid for."""
-    if client.price_known(model, config.price):
+def refuse_unpriced(config: Config, gate: GateConfig, model: str, *, command: bool = False) -> None:
+    """Raises UserError `price-unknown` where a limit or rule on cost could not be kept, before anything is paid for.
+    `command`: a command is the solution, and what it spends nobody sees."""
+    if not command and client.price_known(model, config.price):
         return
     mend = "Add `price: {input_per_million: …, output_per_million: …}`, or take the limit away."
     problems = []
@@ -57,10 +58,12 @@ def make(
     environ: Mapping[str, str],
     stop: StopSignal | None,
     started: float,
+    solution: Solution | None = None,
     clock: Callable[[], float] = time.time,
 ) -> tuple[list[Outcome], list[str]]:
     """The outcome of every job, in order, and what a reader should know of the calling, one sentence each.
 
+    `solution`: the command that answers, where no model does.
     `started`: the reading of the monotonic clock from which the run's time limit counts; `clock` gives seconds since
     the epoch, for the age of the journal.
     """
@@ -72,12 +75,42 @@ def make(
         endpoint=endpoint_of(environ),
         now=clock(),
     )
-    return asyncio.run(_make(plan, subject, config, open_journal, progress, environ, stop or StopSignal(), started))
+    runner: OfModel | CommandRunner
+    if solution is not None:
+        runner = CommandRunner(solution, config.limits.concurrency)
+    else:
+        model = ModelRunner(
+            subject,
+            price=config.price,
+            case_timeout=config.limits.case_timeout,
+            concurrency=config.limits.concurrency,
+            environ=environ,
+        )
+        runner = OfModel(model)
+    return asyncio.run(_make(plan, runner, config, open_journal, progress, stop or StopSignal(), started))
+
+
+class OfModel:
+    """A model as the runner of jobs: it sees of a job what is asked, and nothing else."""
+
+    def __init__(self, model: ModelRunner) -> None:
+        self._model = model
+        self.warnings = model.warnings
+        self.close = model.close
+
+    @property
+    def given_up(self) -> Infrastructure | None:
+        """As of the model."""
+        return self._model.given_up
+
+    async def attempt(self, job: Job) -> Transcript | Infrastructure:
+        """One attempt."""
+        return await self._model.attempt(job.request)
 
 
 def endpoint_of(environ: Mapping[str, str]) -> str:
     """A digest of everything in `environ` that is named like the address of a server."""
-    return digest_of({name: value for name, value in environ.items() if value and name.upper().endswith(_ADDRESSES)})
+    return digest_of({name: value for name, value in environ.items() if value and name.upper().endswith(ADDRESSES)})
 
 
 def worth_resuming(outcomes: Sequence[Outcome]) -> bool:
@@ -97,21 +130,13 @@ def worth_resuming(outcomes: Sequence[Outcome]) -> bool:
 
 async def _make(
     plan: Sequence[Job],
-    subject: Subject,
+    runner: OfModel | CommandRunner,
     config: Config,
     open_journal: Callable[[], Journal],
     progress: Progress,
-    environ: Mapping[str, str],
     stop: StopSignal,
     started: float,
 ) -> tuple[list[Outcome], list[str]]:
-    runner = ModelRunner(
-        subject,
-        price=config.price,
-        case_timeout=config.limits.case_timeout,
-        concurrency=config.limits.concurrency,
-        environ=environ,
-    )
     journal = open_journal()
     over = False
     try:

@@ -66,6 +66,11 @@ def _keep_calls_as_sent() -> None:
     convert_dict_to_response.handle_invalid_parallel_tool_calls = lambda tool_calls: tool_calls
 
 
+def provider(model: str) -> str:
+    """litellm's name of the provider of `model`, which it knows."""
+    return str(load().get_llm_provider(model)[1])
+
+
 def price_known(model: str, price: Price | None) -> bool:
     """Whether an attempt of `model` can be given a price: the configuration's, or litellm's list has both rates."""
     return price is not None or listed(model)
@@ -117,7 +122,7 @@ def _refuse_reserved(subject: Subject) -> None:
             0,
             0,
             f"{name!r} is not a parameter of the model",
-            "Leave it out. Keys and addresses come from the environment (OPENAI_API_KEY, OPENAI_API_BASE, …); "
+            "Leave it out. Keys and addresses come from the environment (OPENAI_API_KEY, OPENAI_BASE_URL, …); "
             "messages, tools and limits have places of their own in trap.yaml.",
         )
         for name in subject.params

@@ -17,7 +17,9 @@ from evaluator.cases import Request, Subject
 from evaluator.config.types import Price
 from evaluator.redaction import Redactor
 from evaluator.runners import answer, client
+from evaluator.runners.keys import missing_key
 from evaluator.runners.limiter import Limiter
+from evaluator.runners.reach import Reach
 from evaluator.runners.request import Wire, build
 from evaluator.runners.retry import Failure, Policy, classify, shortened
 from evaluator.transcript import Infrastructure, Transcript, Usage
@@ -54,6 +56,13 @@ class ModelRunner:
         self._dropped = client.unsupported_params(subject)
         self._litellm = client.load()
         self._listed = price is None and client.listed(subject.model)
+        self._reach = Reach(os.environ)
+        self._given_up = _without_key(subject)
+
+    @property
+    def given_up(self) -> Infrastructure | None:
+        """Why no call is worth making any more, None as long as one is: there is no key, or nothing answers."""
+        return self._given_up
 
     def warnings(self) -> list[str]:
         """What a reader should know of how the model is called: one sentence for each parameter that is not sent."""
@@ -72,15 +81,20 @@ class ModelRunner:
             tried += 1
             if isinstance(result, Transcript):
                 return result
-            wait = self._policy.wait(result, tried, waited, self._uniform)
-            if wait is None:
-                return Infrastructure(
-                    kind=result.kind, message=result.message, http_status=result.http_status, tries=tried
-                )
+            wait = self._policy.wait(result, tried, waited, self._uniform, answered=self._reach.answered)
+            if wait is None or self._given_up is not None:
+                return self._ended(result, tried)
             if result.retry_after is not None:
                 self._limiter.pause(wait)
             waited += wait
             await asyncio.sleep(wait)
+
+    def _ended(self, failure: Failure, tried: int) -> Infrastructure:
+        message = failure.message
+        if failure.unreached is not None:
+            message = shortened(f"{self._reach.told(failure.unreached)}: {message}")
+            self._given_up = self._given_up or self._reach.in_vain(failure.unreached)
+        return Infrastructure(kind=failure.kind, message=message, http_status=failure.http_status, tries=tried)
 
     async def close(self) -> None:
         """Closes the connections. The runner can't be used afterwards."""
@@ -107,9 +121,12 @@ class ModelRunner:
                 failure = self._failed(error, wire)
             else:
                 self._limiter.succeeded()
+                self._reach.answered = True
                 return transcript
             if failure.congested:
                 self._limiter.congested(token)
+            if failure.kind not in ("timeout", "connection"):
+                self._reach.answered = True
             return failure
 
     def _failed(self, error: Exception, wire: Wire) -> Failure:
@@ -147,3 +164,8 @@ class ModelRunner:
         except Exception:  # odd counts of an answer that is paid for already make its price unknown, not the answer bad
             return None
         return float(sum(parts))
+
+
+def _without_key(subject: Subject) -> Infrastructure | None:
+    missing = missing_key(client.provider(subject.model), os.environ, subject.params)
+    return None if missing is None else Infrastructure(kind="authentication", message=f"no key: set {missing}")

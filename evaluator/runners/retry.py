@@ -33,7 +33,8 @@ _PREFIX = re.compile(r"^(?:litellm\.\w+: )?(?:\w+(?:Error|Exception): )*(?:\w+Ex
 class Failure:
     """Why a call failed. `kind` as in `Infrastructure`; `message` as it came, of any length; `retry_after`: seconds
     that the provider asked for, None where it did not; `congested`: a sign that too many calls are in flight;
-    `broke_off`: an answer had begun, so the call may have been billed."""
+    `broke_off`: an answer had begun, so the call may have been billed; `unreached`: the "host:port" to which there was
+    no connection, empty where it is not told, None where there was one."""
 
     kind: str
     message: str
@@ -42,35 +43,45 @@ class Failure:
     retry_after: float | None = None
     congested: bool = False
     broke_off: bool = False
+    unreached: str | None = None
 
 
 @dataclass(frozen=True)
 class Policy:
     """How often and how long. `tries`: calls in all; `timeouts`: calls in all where each ran into its time limit, which
-    is long, or was answered in part, which may be billed; `first`: seconds of the first backoff at most, doubled each
-    time up to `longest`; `patience`: seconds of waiting between the tries of one attempt, in all."""
+    is long, or was answered in part, which may be billed; `unreached`: calls in all while no server has shown up;
+    `first`: seconds of the first backoff at most, doubled each time up to `longest`; `patience`: seconds of waiting
+    between the tries of one attempt, in all."""
 
     tries: int = 8
     timeouts: int = 3
+    unreached: int = 3
     first: float = 1.0
     longest: float = 60.0
     patience: float = 300.0
 
-    def wait(self, failure: Failure, tried: int, waited: float, random: Callable[[], float]) -> float | None:
+    def wait(
+        self, failure: Failure, tried: int, waited: float, random: Callable[[], float], *, answered: bool = True
+    ) -> float | None:
         """Seconds before the next try; None where there is none.
 
-        `tried`: calls so far; `waited`: seconds waited so far; `random`: uniform in [0, 1). What the provider asks for
-        is honoured up to `longest`; without it, exponential backoff with full jitter (Brooker, "Exponential Backoff And
-        Jitter", AWS Architecture Blog, 2015).
+        `tried`: calls so far; `waited`: seconds waited so far; `random`: uniform in [0, 1); `answered`: whether the
+        server has answered anything yet, to whichever attempt. What the provider asks for is honoured up to `longest`;
+        without it, exponential backoff with full jitter (Brooker, "Exponential Backoff And Jitter", AWS Architecture
+        Blog, 2015).
         """
-        few = failure.kind == "timeout" or failure.broke_off
-        if not failure.retryable or tried >= (self.timeouts if few else self.tries):
+        if not failure.retryable or tried >= self._tries(failure, answered):
             return None
         if failure.retry_after is not None:
             seconds = min(failure.retry_after, self.longest)
         else:
             seconds = random() * min(self.first * 2.0 ** (tried - 1), self.longest)
         return seconds if waited + seconds <= self.patience else None
+
+    def _tries(self, failure: Failure, answered: bool) -> int:
+        if failure.kind == "timeout" or failure.broke_off:
+            return self.timeouts
+        return self.unreached if failure.unreached is not None and not answered else self.tries
 
 
 def classify(error: BaseException, *, asks_for_structure: bool = True, now: datetime | None = None) -> Failure:
@@ -83,14 +94,16 @@ def classify(error: BaseException, *, asks_for_structure: bool = True, now: date
     headers = _headers(chain)
     status = _status(chain, headers)
     kind = _kind(chain, status, asks_for_structure)
+    unreached = _unreached(chain) if kind == "connection" else None
     retryable = kind in _RETRYABLE and not (kind == "rate_limit" and _NO_QUOTA.search(_words(chain)))
     return Failure(
         kind=kind,
-        message=_message(chain, kind),
+        message=_message(chain, kind) if unreached is None else str(chain[-1]),
         retryable=retryable,
         http_status=status,
         retry_after=_retry_after(headers, now),
         congested=kind == "timeout" or status in _CONGESTED_STATUS,
+        unreached=unreached,
     )
 
 
@@ -130,6 +143,17 @@ def _is_transport_error(error: BaseException) -> bool:
         return False
     names = {base.__name__ for base in type(error).__mro__}
     return not names.isdisjoint({"APIConnectionError", "TransportError", "ClientConnectionError", "ClientPayloadError"})
+
+
+def _unreached(chain: list[BaseException]) -> str | None:
+    """The address to which no connection came about, as the clients tell it; None where one did."""
+    if not _any_named(chain, "ConnectError", "ClientConnectorError", "ConnectionRefusedError", "gaierror"):
+        return None
+    for error in chain:
+        host, port = getattr(error, "host", None), getattr(error, "port", None)
+        if isinstance(host, str) and isinstance(port, int):
+            return f"{host}:{port}"
+    return ""
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -1,6 +1,7 @@
 """Jobs → outcomes: so many at a time, within the limits of money and time, and exactly one outcome for every job.
 
-What is not run says why. A signal, a limit or a refused key ends the calling, never the reporting.
+What is not run says why. A signal, a limit, a key that is refused or missing, or a server that is not there ends the
+calling, never the reporting.
 """
 
 from __future__ import annotations
@@ -24,14 +25,6 @@ GRACE = 5.0
 _LET_GO = 1.0
 
 
-class Runner(Protocol):
-    """Whatever makes attempts. A failure is a value; an exception is a bug."""
-
-    async def attempt(self, request: Request) -> Transcript | Infrastructure:
-        """One attempt."""
-        ...
-
-
 @dataclass(frozen=True)
 class Job:
     """An attempt to be made; `number` counts from 1 within the case."""
@@ -40,6 +33,19 @@ class Job:
     case_id: str
     number: int
     request: Request
+
+
+class Runner(Protocol):
+    """Whatever makes attempts. A failure is a value; an exception is a bug."""
+
+    @property
+    def given_up(self) -> Infrastructure | None:
+        """Why no further attempt is worth making, None as long as one is."""
+        ...
+
+    async def attempt(self, job: Job) -> Transcript | Infrastructure:
+        """One attempt."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -151,19 +157,23 @@ class _Schedule:
             raise errors.exceptions[0] from errors
 
     async def _worker(self, todo: Iterator[int]) -> None:
-        while self._ended is None:
+        while not self._is_over():
             index = next(todo, None)
             if index is None:
                 return
             job = self._jobs[index]
             self._in_flight.add(index)
             try:
-                result = await self._runner.attempt(job.request)
+                result = await self._runner.attempt(job)
             finally:
                 self._in_flight.discard(index)
             if self._journal is not None:
                 self._journal.append(job.task, job.case_id, job.number, result)
             self._settle(index, Outcome(job, result))
+
+    def _is_over(self) -> bool:
+        self._ended = self._ended or self._runner.given_up
+        return self._ended is not None
 
     def _settle(self, index: int, outcome: Outcome) -> None:
         self._outcomes[index] = outcome

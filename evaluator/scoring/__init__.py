@@ -23,6 +23,8 @@ Scorer = Callable[[Transcript], Score | Infrastructure]
 
 JUDGED = "judge:task"
 COMPARED = "trapstreet+judge:task"
+# Figure of an attempt that both judged: 1 where they agree. Without one the task's own judge gave no verdict.
+AGREES = "judge_agrees"
 # Scorers whose verdicts a task's own judge gives or is compared with: `evaluator.judging` has them.
 FOREIGN = (JUDGED, COMPARED)
 

@@ -153,6 +153,10 @@ def _verdict(
     """The first failure mode that applies, None where there is none, and the findings, none of them twice."""
     findings: list[Finding] = []
     modes = {outcome.failure_mode for outcome in outcomes}
+    if transcript.process is not None and transcript.process.exit_code:
+        modes.add("unparseable")
+        ended = f"the solution ended with exit code {transcript.process.exit_code}"
+        findings.append(Finding(path="$", keyword="exit_code", got=transcript.process.exit_code, message=ended))
     cut_where = _cut(transcript)
     if cut_where is not None:
         modes.add("truncated")

@@ -403,9 +403,9 @@ def test_a_result_that_could_not_be_delivered_is_no_pass(repository):
 
 def test_a_bug_of_ours_is_never_a_verdict(repository):
     program = (
-        "import sys; from evaluator import pipeline\n"
+        "import sys; from evaluator import loading\n"
         "def broken(*_, **__): raise KeyError('sk-secret')\n"
-        "pipeline.run_canaries = broken\n"
+        "loading.run_canaries = broken\n"
         "from evaluator.cli import main; sys.exit(main(['canaries']))"
     )
     done = subprocess.run(

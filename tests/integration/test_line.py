@@ -15,6 +15,7 @@ import pytest
 
 from tests.integration.repository import ROOT, TRAP, answering, call, order_of, trapgate, write_task
 from tests.servers.model_server import ModelServer, Reply
+from tests.unit.reports.rendered import page
 
 KEY = "sk-scripted-0123456789abcdef"
 
@@ -309,7 +310,8 @@ def test_hostile_answers_are_failures_of_the_model_and_harm_nothing(accepted):
     comment = (accepted / "trapgate-results" / "comment.md").read_text()
     assert len(comment) < 65_536
     assert "<!-- trapgate" not in comment
-    assert "![x]" not in comment
+    # The answers are quoted, so it is the rendered page that must have nothing of theirs.
+    assert not {"img", "a", "h1"} & set(page(comment).tags)
     for line in done.stdout.splitlines():
         assert not line.lstrip().startswith("::")
         assert "##[" not in line

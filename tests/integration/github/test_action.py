@@ -299,3 +299,114 @@ def test_a_server_that_is_down_loses_neither_summary_nor_verdict(runner: Actions
     assert code == 4
     assert "rate limit: asked to wait 100000 s more" in log
     assert json.loads((runner.workspace / "trapgate-results" / "results.json").read_bytes())["verdict"] == "drift"
+
+
+BROKEN = CONFIG.replace("model", "modle")
+
+
+def with_broken_configuration(runner: ActionsRunner, **inputs: str) -> tuple[int, str]:
+    runner.write({"trap.yaml": BROKEN})
+    return act(runner.environ("pull_request", runner.pull_request(), **inputs), Evaluation(a_run()))
+
+
+def test_a_configuration_error_takes_the_place_of_the_verdict_of_an_earlier_commit(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    act(runner.environ("pull_request", runner.pull_request()), Evaluation(a_run("pass")))
+    assert "pass" in bodies(server)[0]
+    code, _ = with_broken_configuration(runner)
+    assert code == 2
+    [body] = bodies(server)
+    assert body.splitlines()[1] == f"### ⛔ trapgate: configuration error: no verdict for `{runner.head[:12]}`"
+    assert '- `trap.yaml:1:1`: unknown key "modle"; did you mean "model"?' in body
+    act(runner.environ("pull_request", runner.pull_request()), Evaluation(user_error("bad", "worse")))
+    assert len(bodies(server)) == 1
+
+
+def test_an_error_of_the_evaluation_is_told_in_the_comment_as_words_without_its_secrets(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    error = user_error("bad", f"@octocat <!-- trapgate:0 --> {KEY}", where="a|b", mend="Ask #12.")
+    environ = runner.environ("pull_request", runner.pull_request()) | {"OPENAI_API_KEY": KEY}
+    act(environ, Evaluation(error))
+    [body] = bodies(server)
+    assert "- `a|b`: `@octocat <!‑‑` trapgate:0 `--> ***`\n  Ask `#12`." in body
+
+
+def test_a_bug_takes_the_place_of_the_verdict_of_an_earlier_commit(runner: ActionsRunner, server: GitHubServer) -> None:
+    act(runner.environ("pull_request", runner.pull_request()), Evaluation(a_run("pass")))
+    code, _ = act(runner.environ("pull_request", runner.pull_request()), Evaluation(RuntimeError("x")))
+    assert code == 70
+    [body] = bodies(server)
+    assert f"trapgate: internal error: no verdict for `{runner.head[:12]}`" in body
+    assert "RuntimeError at `test_action.py" in body
+
+
+def test_a_configuration_error_is_not_told_where_no_comment_is_wanted(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    code, _ = with_broken_configuration(runner, comment="false")
+    assert (code, bodies(server)) == (2, [])
+
+
+def test_a_configuration_error_in_a_fork_is_not_told_in_a_comment(runner: ActionsRunner, server: GitHubServer) -> None:
+    runner.write({"trap.yaml": BROKEN})
+    event = runner.pull_request(head_repository="eve/agent")
+    code, _ = act(runner.environ("pull_request", event), Evaluation(a_run()))
+    assert (code, server.requests) == (2, [])
+
+
+def test_a_configuration_error_that_cannot_be_told_in_a_comment_is_one_all_the_same(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    server.granted = {"contents: read"}
+    code, log = with_broken_configuration(runner)
+    assert (code, runner.outputs()["exit-code"]) == (2, "2")
+    [warning] = [line for line in log.splitlines() if line.startswith("::warning title=trapgate%3A no comment::")]
+    assert warning.endswith(" Add to the job: `permissions: {contents: read, pull-requests: write}`.")
+
+
+def test_a_bug_in_posting_the_comment_is_an_internal_error(
+    runner: ActionsRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError(KEY)
+
+    monkeypatch.setattr("evaluator.github.comments.Sticky.post", broken)
+    code, log = with_broken_configuration(runner)
+    assert (code, runner.outputs()["exit-code"]) == (70, "70")
+    assert "::warning title=trapgate%3A no comment::The comment could not be written: KeyError." in log
+
+
+def test_a_wrong_input_leaves_the_exit_code_as_an_output(runner: ActionsRunner) -> None:
+    environ = runner.environ("pull_request", runner.pull_request(), comment="yes")
+    code, log = act(environ, Evaluation(a_run()))
+    assert code == 2
+    assert "::error title=trapgate%3A action-environment::input comment: `yes` is neither `true` nor `false`" in log
+    assert (runner.outputs()["exit-code"], runner.outputs()["verdict"]) == ("2", "")
+
+
+def test_a_wrong_environment_without_a_file_for_outputs_is_told_all_the_same(runner: ActionsRunner) -> None:
+    environ = runner.environ("push", {})
+    del environ["GITHUB_OUTPUT"]
+    code, log = act(environ, Evaluation(a_run()))
+    assert code == 2
+    assert "GITHUB_OUTPUT: is not set" in log
+
+
+def test_a_workspace_without_a_checkout_names_the_step_that_is_missing(runner: ActionsRunner) -> None:
+    (runner.workspace / "trap.yaml").unlink()
+    code, log = act(runner.environ("push", {}), Evaluation(a_run()))
+    assert code == 2
+    assert (
+        "trap.yaml: there is no such file, and no repository in the workspace. "
+        "Check it out before this step: `- uses: actions/checkout@v4`."
+    ) in log
+
+
+def test_a_checkout_without_a_configuration_is_told_how_to_get_one(runner: ActionsRunner) -> None:
+    (runner.workspace / "trap.yaml").unlink()
+    (runner.workspace / ".git").mkdir()
+    _, log = act(runner.environ("push", {}), Evaluation(a_run()))
+    assert "actions/checkout" not in log
+    assert "trapgate init" in log

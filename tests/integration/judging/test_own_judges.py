@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evaluator import config as configuration
-from evaluator import pipeline
+from evaluator import foreign, stored
 from evaluator.errors import UserError
 from evaluator.gate import exit_code
 from evaluator.isolation.command import Refusal
-from evaluator.judging import bench
 from evaluator.reports import comment
 from evaluator.results import decode_run, encode
 from tests.integration.judging.tasks import (
@@ -111,11 +110,11 @@ def test_a_grader_that_divides_by_what_was_scored_does_not_hide_what_was_not(tmp
     ("statement", "kind", "message"),
     [
         ("print('fine')", "judge_no_json", "it printed no JSON: not JSON: Expecting value (line 1, column 1)"),
-        ("print('{\"score\": NaN}')", "judge_no_json", "it printed no JSON: NaN"),
-        ('print(\'{"score": 1, "score": 0}\')', "judge_no_json", "duplicate key"),
+        ("print('{\"score\": NaN}')", "judge_no_json", "it printed no JSON: not a JSON number: NaN"),
+        ('print(\'{"score": 1, "score": 0}\')', "judge_no_json", "a key stands twice in one object"),
         ("raise SystemExit(125)", "judge_no_json", "it wrote nothing to standard error"),
         ("raise SystemExit(124)", "judge_timeout", "it ran out of time"),
-        ("while True: pass", "judge_timeout", "it ran out of time, after 1 s"),
+        ("while True: pass", "judge_timeout", "it ran out of time, after 3 s"),
         ("raise KeyError('outputs')", "judge_crashed", "exit code 1: KeyError: 'outputs'"),
         ("os.kill(os.getpid(), 9)", "judge_crashed", "exit code 137"),
         ("print('x' * 10**8)", "judge_crashed", "it exceeded its bound of output"),
@@ -127,7 +126,9 @@ def test_a_grader_that_divides_by_what_was_scored_does_not_hide_what_was_not(tmp
 )
 def test_a_judge_without_a_verdict_is_infrastructure_and_never_a_failed_answer(tmp_path, statement, kind, message):
     judge = MANIFEST_JUDGE.replace("right =", f"if said == 'trap':\n    {statement}\n    raise SystemExit(0)\nright =")
-    write_task(tmp_path / "task", judge, answers={"fr": "Paris"}, judge_keys={"timeout": 1})
+    write_task(
+        tmp_path / "task", judge, answers={"fr": "Paris"}, judge_keys={"timeout": 3 if "while" in statement else 60}
+    )
     write_trap(tmp_path)
     run = score(tmp_path, {"fr": "trap"})
     infrastructure = run.tasks[0].cases[0].attempts[0].infrastructure
@@ -183,8 +184,8 @@ def test_the_variable_that_a_task_names_is_the_only_one_that_its_judge_gets(tmp_
 def test_a_judge_sees_nothing_of_our_environment_and_nothing_of_another_case(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     looks = MANIFEST_JUDGE + (
-        'assert sorted(os.environ) == ["HOME", "LANG", "PATH", "PYTHONDONTWRITEBYTECODE", "TMPDIR", "TRAPTASK_MANIFEST", '
-        '"TRAPTASK_PAYLOAD"], sorted(os.environ)\n'
+        'own = {"HOME", "LANG", "PATH", "PYTHONDONTWRITEBYTECODE", "TMPDIR", "TRAPTASK_MANIFEST", "TRAPTASK_PAYLOAD"}\n'
+        "assert set(os.environ) <= own | {'LC_CTYPE'}, sorted(os.environ)\n"
         'mark = pathlib.Path(os.environ["TMPDIR"], "mark")\nassert not mark.exists()\nmark.touch()\n'
         "try:\n    pathlib.Path('judge.py').write_text('')\nexcept OSError:\n    pass\n"
         "else:\n    raise SystemExit('wrote to the task')\n"
@@ -238,6 +239,17 @@ def test_where_both_judge_the_built_in_one_decides_and_each_disagreement_is_name
         "the task's own judge refuses this answer, the built-in one accepts it",
     )
     assert "the built-in judge and the task's own differ on 2 of 6 cases: fr, es" in texts(run.warnings)
+
+
+def test_where_the_task_s_judge_gives_no_verdict_the_built_in_one_stands_and_that_is_said(tmp_path):
+    crashes = MANIFEST_JUDGE.replace("right =", "assert said != 'rome', 'lower case'\nright =")
+    write_task(tmp_path / "task", crashes, matchers=True)
+    write_trap(tmp_path, judge="both")
+    run = score(tmp_path, CAPITALS | {"it": "rome"})
+    assert set(verdicts(run).values()) == {"passed"}
+    assert "the task's own judge gave no verdict on 1 of 6 cases: it" in texts(run.warnings)
+    case = next(case for case in run.tasks[0].cases if case.id == "it")
+    assert case.attempts[0].findings[-1].keyword == "judge_crashed"
 
 
 # drift of a judge
@@ -307,7 +319,7 @@ def test_a_change_from_a_task_s_judge_to_the_built_in_one_compares_nothing_and_i
 
 
 def compare(tmp_path, baseline, run, config=True):
-    return pipeline.compare(
+    return stored.compare(
         baseline,
         run,
         config=configuration.load(tmp_path / "trap.yaml") if config else None,
@@ -358,7 +370,7 @@ def test_compare_with_a_task_that_has_other_cases_by_now_is_an_error(tmp_path):
 
 @pytest.fixture
 def no_isolation(monkeypatch):
-    monkeypatch.setattr(bench, "available", lambda *_: Refusal(("landlock is not there", "nor are namespaces")))
+    monkeypatch.setattr(foreign, "available", lambda *_: Refusal(("landlock is not there", "nor are namespaces")))
 
 
 def test_where_nothing_isolates_a_judge_it_is_refused_with_the_reasons(tmp_path, no_isolation):

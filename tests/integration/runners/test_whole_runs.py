@@ -13,6 +13,7 @@ import pytest
 
 from evaluator.config.types import Limits
 from evaluator.progress import NoProgress
+from evaluator.runners.calling import OfModel
 from evaluator.runners.retry import Policy
 from evaluator.runners.schedule import Job, run
 from evaluator.runners.stopping import StopSignal
@@ -29,7 +30,7 @@ def run_all(connect):
 
         async def main():
             try:
-                return await run(plan, runner, limits=limits, progress=NoProgress(), stop=StopSignal())
+                return await run(plan, OfModel(runner), limits=limits, progress=NoProgress(), stop=StopSignal())
             finally:
                 await runner.close()
 
@@ -109,6 +110,47 @@ def test_a_refused_key_costs_a_handful_of_calls_and_not_all(run_all):
     assert sum(outcome.not_run for outcome in outcomes) >= 192
 
 
+def test_without_a_key_no_call_is_made_and_every_attempt_says_which_is_missing(run_all, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "")  # as a workflow has it where the secret is absent
+    with ModelServer(Reply(text="ok")) as server:
+        outcomes = run_all(server, 9)
+        assert server.requests == []
+    assert all(outcome.not_run for outcome in outcomes)
+    assert {(outcome.result.kind, outcome.result.message) for outcome in outcomes} == {
+        ("authentication", "no key: set OPENAI_API_KEY")
+    }
+
+
+def test_a_server_that_is_not_there_is_given_up_soon_and_named(run_all):
+    with ModelServer(Reply(text="ok")) as gone:
+        address = gone.base_url.removeprefix("http://").removesuffix("/v1")
+    began = time.monotonic()
+    outcomes = run_all(gone, 40, limits=Limits(concurrency=2), policy=Policy())
+    assert time.monotonic() - began < 15
+    assert {outcome.result.kind for outcome in outcomes} == {"connection"}
+    assert sum(outcome.not_run for outcome in outcomes) >= 36
+    assert outcomes[0].result.tries == 3
+    assert outcomes[0].result.message.startswith(f"no connection to {address}, set by OPENAI_API_BASE: ")
+    assert outcomes[-1].result.message == (
+        f"not run, since nothing answers: no connection to {address}, set by OPENAI_API_BASE"
+    )
+
+
+def test_a_server_that_answered_and_went_away_is_waited_for_as_before(connect):
+    async def main():
+        with ModelServer(Reply(text="ok", headers={"Connection": "close"})) as server:
+            runner = connect(server)
+            first = await runner.attempt(ASK)
+        try:
+            return first, await runner.attempt(ASK), runner.given_up
+        finally:
+            await runner.close()
+
+    first, second, given_up = asyncio.run(main())
+    assert first.text == "ok"
+    assert (second.kind, second.tries, given_up) == ("connection", 8, None)
+
+
 def test_the_time_limit_cuts_real_calls(run_all):
     with ModelServer(Reply(text="ok")) as warm:
         run_all(warm, 1)
@@ -126,6 +168,7 @@ from pathlib import Path
 from evaluator.cases import Request, Subject
 from evaluator.config.types import Limits
 from evaluator.progress import NoProgress
+from evaluator.runners.calling import OfModel
 from evaluator.runners.journal import Journal
 from evaluator.runners.model import ModelRunner
 from evaluator.runners.schedule import Job, run
@@ -142,7 +185,8 @@ async def main(stop):
     runner = ModelRunner(Subject(model="openai/x"), concurrency=4)
     journal = Journal.open(Path(sys.argv[1]), plan="p", fingerprint="f", endpoint="e", now=time.time())
     print("started", flush=True)
-    outcomes = await run(plan, runner, limits=limits, progress=NoProgress(), stop=stop, journal=journal, grace=1.0)
+    jobs = OfModel(runner)
+    outcomes = await run(plan, jobs, limits=limits, progress=NoProgress(), stop=stop, journal=journal, grace=1.0)
     complete = all(isinstance(outcome.result, Transcript) for outcome in outcomes)
     journal.close(complete)
     await runner.close()

@@ -211,7 +211,7 @@ tasks:
 """
     assert config.parse(text, "trap.yaml").notes == [
         "trap.yaml:1:39: profile.framework has no effect: nothing reads it",
-        "trap.yaml:2:1: setup_cmd has no effect: nothing of the repository is run before an evaluation",
+        "trap.yaml:2:1: setup_cmd has no effect: it belongs to cmd",
         "trap.yaml:3:1: stdin has no effect: it belongs to cmd",
         "trap.yaml:4:1: timeout has no effect: the time of one call is limits.case_timeout, "
         "of the whole run limits.timeout",
@@ -281,6 +281,44 @@ PATH_MEND = "    Write a path relative to that folder, without `..`."
         (
             TASKS + "repeats: 010\n",
             'trap.yaml:2:10: repeats: wanted a whole number, got the text "010"\n'
+            "    YAML 1.1 reads a number with a leading zero or a bare exponent as text: write 7, 0.001 or 1.0e-3.",
+        ),
+        (
+            TASKS + "gate: {rules: [{metric: pass_rate, max_drop: 5%}]}\n",
+            'trap.yaml:2:46: gate.rules[0].max_drop: wanted a number, got the text "5%"\n'
+            "    Rates are fractions of 1: write 0.05.",
+        ),
+        (
+            TASKS + "gate: {coverage: '97.5 %'}\n",
+            'trap.yaml:2:18: gate.coverage: wanted a number, got the text "97.5 %"\n'
+            "    Rates are fractions of 1: write 0.975.",
+        ),
+        (
+            TASKS + "limits: {timeout: 15m}\n",
+            'trap.yaml:2:19: limits.timeout: wanted a number, got the text "15m"\n    Times are in seconds: write 900.',
+        ),
+        (
+            TASKS + "limits: {case_timeout: 1.5 hours}\n",
+            'trap.yaml:2:24: limits.case_timeout: wanted a number, got the text "1.5 hours"\n'
+            "    Times are in seconds: write 5400.",
+        ),
+        (
+            TASKS + "limits: {timeout: 1h30m}\n",
+            'trap.yaml:2:19: limits.timeout: wanted a number, got the text "1h30m"\n    Write a plain number of seconds.',
+        ),
+        (
+            TASKS + "limits: {max_cost_usd: $5}\n",
+            'trap.yaml:2:24: limits.max_cost_usd: wanted a number, got the text "$5"\n'
+            "    Money is in US dollars, without a sign: write 5.",
+        ),
+        (
+            TASKS + "repeats: three\n",
+            'trap.yaml:2:10: repeats: wanted a whole number, got the text "three"\n'
+            "    Write a plain number in digits, with a decimal point where it needs one.",
+        ),
+        (
+            TASKS + "gate: {alpha: 2e-2}\n",
+            'trap.yaml:2:15: gate.alpha: wanted a number, got the text "2e-2"\n'
             "    YAML 1.1 reads a number with a leading zero or a bare exponent as text: write 7, 0.001 or 1.0e-3.",
         ),
         (TASKS + "repeats: 0\n", "trap.yaml:2:10: repeats: wanted a whole number at least 1 and at most 1000, got 0"),
@@ -376,9 +414,11 @@ PATH_MEND = "    Write a path relative to that folder, without `..`."
             "    Read its judge, grader and setup_cmd there, then set `trust: true`; or write `judge: builtin`.",
         ),
         (
-            TASKS + "cmd: ./solve\n",
-            "trap.yaml:2:1: cmd: a command as the solution is not supported yet\n"
-            "    Name a model with `model:`, or score recorded outputs with `trapgate score`.",
+            TASKS + "cmd: ./solve 'a\nenv: [OPENAI-KEY]\nstdin: ../x\n",
+            "trap.yaml:2:6: cmd cannot be split into arguments: No closing quotation\n"
+            'trap.yaml:3:7: env[0]: "OPENAI-KEY" is no name of an environment variable\n'
+            'trap.yaml:4:8: stdin: "../x" leaves the folder of trap.yaml\n'
+            "    Name one of the files of each case's inputs.",
         ),
         (
             "tasks:\n  a:\n    source: git+https://host/owner/repo@main\n",

@@ -20,7 +20,7 @@ from evaluator.transcript import Transcript
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    for name, text in starter.files().items():
+    for name, text in starter.missing(tmp_path).items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -40,6 +40,47 @@ def test_the_configuration_is_valid_and_has_no_notes(repository: Path) -> None:
     subject = load_subject(loaded, repository)
     assert subject.model == starter.DEFAULT_MODEL
     assert subject.system
+
+
+def test_a_drop_of_the_few_first_cases_fails_without_being_significant(repository: Path) -> None:
+    [rule] = config.load(repository / "trap.yaml").gate.rules or []
+    assert (rule.max_drop, rule.on_noise) == (0.05, "fail")
+
+
+@pytest.mark.parametrize("git", ["none", "here"])
+def test_a_new_repository_gets_every_file(tmp_path: Path, git: str) -> None:
+    if git == "here":
+        subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    assert starter.missing(tmp_path) == without()
+    inside = starter.missing(tmp_path / "folder-that-is-not-there-yet")
+    assert inside == (without() if git == "none" else without(starter.WORKFLOW))
+
+
+def without(*names: str) -> dict[str, str]:
+    every = starter.files() | {".gitignore": "/trapgate-results/\n"}
+    return {name: text for name, text in every.items() if name not in names}
+
+
+@pytest.mark.parametrize("marker", ["file", "folder"])
+def test_a_folder_within_a_repository_gets_no_workflow_that_github_would_not_read(tmp_path: Path, marker: str) -> None:
+    git = tmp_path / ".git"
+    git.write_text("gitdir: elsewhere") if marker == "file" else git.mkdir()
+    (tmp_path / "agents").mkdir()
+    assert starter.missing(tmp_path / "agents") == without(starter.WORKFLOW)
+
+
+def test_files_that_exist_are_left_out(tmp_path: Path) -> None:
+    for name in (".gitignore", "prompts/system.md"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    assert starter.missing(tmp_path) == without(".gitignore", "prompts/system.md")
+
+
+def test_results_are_not_committed(repository: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(repository)], check=True)
+    command = ["git", "-C", str(repository), "check-ignore", "-q", "trapgate-results/results.json"]
+    assert subprocess.run(command, check=False).returncode == 0
 
 
 def test_the_model_can_be_chosen() -> None:

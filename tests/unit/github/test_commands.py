@@ -76,8 +76,22 @@ def test_a_problem_in_a_file_becomes_an_annotation_on_its_line() -> None:
     problem = Problem("evals/trap.yaml", 12, 5, "unknown key `modle`", "Write `model`.")
     Log(stream).problem(problem, title="trapgate: config", inside=True)
     assert stream.getvalue() == (
-        "::error file=evals/trap.yaml,line=12,col=5,title=trapgate%3A config::unknown key `modle` Write `model`.\n"
+        "::error file=evals/trap.yaml,line=12,col=5,title=trapgate%3A config::unknown key `modle`. Write `model`.\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("problem", "text"),
+    [
+        (Problem("a.yaml", 2, 3, "has no source", "Add it."), "a.yaml:2:3: has no source. Add it."),
+        (Problem("input x", 0, 0, "it is empty.", "Add it."), "input x: it is empty. Add it."),
+        (Problem("", 0, 0, "it is empty"), "it is empty"),
+    ],
+)
+def test_a_problem_elsewhere_is_told_with_its_place_and_its_mend_in_one_line(problem: Problem, text: str) -> None:
+    stream = io.StringIO()
+    Log(stream).problem(problem, title="t", inside=False)
+    assert stream.getvalue() == f"::error title=t::{text}\n"
 
 
 def test_an_annotation_with_line_breaks_stays_one_command() -> None:

@@ -130,7 +130,7 @@ def test_without_permission_the_lines_to_add_are_named(
     posted = sticky(client).post("text")
     assert isinstance(posted, NotPosted)
     assert posted.why.startswith(f"The comment could not be written: {status}")
-    assert posted.mend == "permissions:\n  contents: read\n  pull-requests: write"
+    assert posted.needs == ("contents: read", "pull-requests: write")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_other_failures_are_told_without_a_mend_that_would_not_help(
     server.fail("POST", "comments", fault)
     posted = sticky(client).post("text")
     assert isinstance(posted, NotPosted)
-    assert posted.mend == ""
+    assert posted.needs == ()
     assert TOKEN not in posted.why
 
 

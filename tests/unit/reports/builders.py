@@ -237,7 +237,12 @@ def passing() -> Run:
 def regressing() -> Run:
     rows: dict[str, list[Attempt]] = outcomes(0, 20)
     rows["call-01"] = [
-        failed(1, Finding(path="$", keyword="json", message="not JSON: trailing prose"), mode="unparseable")
+        failed(
+            1,
+            Finding(path="$", keyword="json", message="not JSON: trailing prose"),
+            mode="unparseable",
+            text="Sure! {}",
+        )
     ]
     rows["call-02"] = [
         failed(
@@ -336,6 +341,7 @@ def hostile(text: Any) -> Run:
     finding = Finding(path=text, keyword=text, wanted=text, got={text: [text]}, message=text)
     bad = failed(1, finding, finding, mode=text, text=text)
     rows = {text: [bad], **{f"{text}{n}": [bad] for n in range(7)}, f"{text}-x": [broken(kind=text, message=text)]}
+    rows[f"{text}-u"] = [failed(1, Finding(path=text, keyword=text), mode="unparseable", text=text)]
     good = {case_id: [passed()] for case_id in rows}
     tags = {case_id: [text] for case_id in rows}
     now = task_result(text, rows, slices=tags, critical=[text], faults={text: text}, notes=[text], skipped=[text])

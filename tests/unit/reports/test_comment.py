@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from evaluator.config.types import Rule
 from evaluator.reports import comment, summary
 from evaluator.results import Evidence, Finding, Reason, Run
+from evaluator.transcript import Call, Transcript
 from tests.unit.reports import builders
 from tests.unit.reports.builders import broken, build, failed, outcomes, passed, task_result
 from tests.unit.reports.rendered import LINKED_BY_GITHUB, page
@@ -40,6 +41,60 @@ def test_a_pass_is_said_in_one_line_and_shows_nothing_unfolded() -> None:
     assert text.startswith("### ✅ trapgate: pass — 1 rule holds, json-call `pass_rate` rose 0.35 → 0.45\n")
     assert "<details open>" not in text
     assert "What to do" not in text
+
+
+def test_a_rise_in_what_should_be_low_is_a_possible_rise() -> None:
+    rule = Rule(metric="failure_modes.wrong_value", task="t", max_rise=0.0)
+    run = build([task_result("t", outcomes(3, 2))], [task_result("t", outcomes(5, 0))], rules=[rule])
+
+    assert first_line(run).endswith(
+        "pass — no rule failed; possible rise in t `failure_modes.wrong_value` 0.00 → 0.40, within noise (5 cases)"
+    )
+
+
+def test_a_pass_with_several_warnings_names_one_and_counts_the_others() -> None:
+    run = build([task_result("t", outcomes(4, 1))], [task_result("t", outcomes(5, 0))], rules=[FLOOR, DROP])
+
+    assert first_line(run).endswith(
+        "pass — no rule failed; possible drop in t `pass_rate` 1.00 → 0.80, within noise (5 cases); "
+        "1 more warning below"
+    )
+
+
+def test_a_floor_that_may_not_hold_is_named_with_its_limit() -> None:
+    run = build([task_result("t", outcomes(3, 2))], rules=[FLOOR])
+
+    assert first_line(run).endswith("pass — no rule failed; t `pass_rate` 0.60 may lie beyond its limit (min 0.8)")
+
+
+def test_a_task_that_the_baseline_does_not_know_is_not_said_to_be_worse() -> None:
+    run = build([task_result("t", outcomes(3, 2))], [], rules=[DROP])
+
+    assert first_line(run).endswith(
+        "pass — no rule failed; t `pass_rate`, `max_drop` 0: not judged, the baseline does not know this task yet"
+    )
+
+
+def test_a_pass_that_compared_nothing_says_so_and_marks_no_rule_as_holding() -> None:
+    run = build([task_result("t", outcomes(3, 2))], rules=[DROP], allow_missing=True)
+
+    assert first_line(run) == "### ✅ trapgate: pass — compared with nothing yet (`baseline.allow_missing`)"
+    assert rows(run, "| – |") == [
+        "| – | `pass_rate` | – | 0.60 [0.23, 0.88], n = 5 | – | no baseline yet; `max_drop` 0 |"
+    ]
+
+
+def test_a_floor_that_holds_is_counted_beside_rules_that_compared_nothing() -> None:
+    floor = Rule(metric="pass_rate", task="t", min=0.1)
+    run = build([task_result("t", outcomes(20, 0))], rules=[DROP, floor], allow_missing=True)
+
+    assert first_line(run).endswith("pass — 1 rule holds; 1 rule compared with nothing yet (`baseline.allow_missing`)")
+
+
+def test_a_pass_without_any_rule_says_how_many_cases_failed() -> None:
+    run = build([task_result("t", outcomes(1, 2))], rules=[])
+
+    assert first_line(run).endswith("pass — no rule to hold it to; 2 of 3 cases failed")
 
 
 def test_a_pass_without_any_change_says_that_the_rate_stayed() -> None:
@@ -140,8 +195,11 @@ def test_too_few_changes_to_tell_are_called_underpowered() -> None:
     run = build([task_result("t", outcomes(3, 2))], [task_result("t", outcomes(5, 0))])
 
     assert run.verdict == "pass"
-    assert "Underpowered: too few cases changed for any test to tell this from noise" in comment.render(run)
-    assert "; 1 warning: t `pass_rate` may be worse than its rule allows" in first_line(run)
+    assert "2 worse, 0 better of 5, p = 0.250, underpowered" in comment.render(run)
+    assert comment.render(run).count("Underpowered: ") == 1
+    assert first_line(run) == (
+        "### ✅ trapgate: pass — no rule failed; possible drop in t `pass_rate` 1.00 → 0.60, within noise (5 cases)"
+    )
 
 
 def test_recorded_transcripts_need_no_statistics() -> None:
@@ -159,9 +217,109 @@ def test_a_suite_that_can_detect_nothing_says_so() -> None:
     assert "So few cases cannot detect any drop, however large, with 80 % power." in comment.render(run)
 
 
+def test_the_first_ten_regressed_cases_are_unfolded_and_the_others_folded() -> None:
+    run = build([task_result("t", outcomes(0, 14))], [task_result("t", outcomes(14, 0))])
+    text = comment.render(run)
+    shown = text[text.index("<details open><summary>Regressed cases (14)</summary>") :]
+    first, _, rest = shown.partition("</details>")
+
+    assert re.findall(r"`(call-\d+)`", first) == [f"call-{n:02}" for n in range(1, 11)]
+    assert rest.lstrip().startswith("<details><summary>… and 4 more regressed cases</summary>")
+    assert re.findall(r"`(call-\d+)`", rest.partition("</details>")[0]) == [f"call-{n}" for n in range(11, 15)]
+
+
+def test_failed_cases_are_unfolded_where_a_floor_fails_on_a_task_that_is_new() -> None:
+    floor = Rule(metric="pass_rate", task="t", min=0.9)
+    run = build([task_result("t", outcomes(5, 15))], [], rules=[floor])
+
+    assert run.verdict == "regression"
+    assert "<details open><summary>Other failed cases (15)</summary>" in comment.render(run)
+
+
+def test_failed_cases_are_unfolded_where_a_floor_fails_on_what_failed_in_the_baseline_too() -> None:
+    floor = Rule(metric="pass_rate", task="t", min=0.9)
+    run = build([task_result("t", outcomes(4, 16))], [task_result("t", outcomes(5, 15))], rules=[floor])
+    text = comment.render(run)
+
+    assert run.verdict == "regression"
+    assert "<details open><summary>Regressed cases (1)</summary>" in text
+    assert "<details open><summary>Other failed cases (15)</summary>" in text
+    assert "<details><summary>… and 5 more failed cases</summary>" in text
+
+
+def test_a_floor_on_a_slice_lists_the_failed_cases_of_that_slice_only() -> None:
+    floor = Rule(metric="pass_rate", task="t", slice="hard", min=0.9)
+    task = task_result("t", outcomes(0, 20), slices=builders.SLICES)
+    text = comment.render(build([task], [task], rules=[floor]))
+
+    assert "<details open><summary>Other failed cases (10)</summary>" in text
+    assert "`call-11`" in text
+    assert "`call-10`" not in text
+
+
+def test_failed_cases_that_the_baseline_knows_are_not_listed_where_no_rule_rests_on_them() -> None:
+    assert "ailed cases" not in comment.render(builders.passing())
+
+
+def test_failed_cases_that_are_new_are_listed_folded() -> None:
+    now = outcomes(20, 0) | {"new-01": [failed()]}
+    text = comment.render(build([task_result("t", now)], [task_result("t", outcomes(20, 0))]))
+
+    assert "<details><summary>Other failed cases (1)</summary>" in text
+
+
+@pytest.mark.parametrize("mode", ["unparseable", "truncated"])
+def test_what_the_model_answered_is_shown_where_it_could_not_be_read(mode: str) -> None:
+    finding = Finding(path="$", keyword="json", message="not JSON: trailing prose")
+    bad = failed(1, finding, mode=mode, text="Sure!\n" + "x" * 200)
+    run = build([task_result("t", {"c": [bad]})], [task_result("t", {"c": [passed()]})])
+
+    assert rows(run, "| `c` ") == [
+        f"| `c` | `{mode}` | `$` (json) | – | `Sure!\\n{'x' * 71}…` not JSON: trailing prose |"
+    ]
+
+
+def test_a_call_that_could_not_be_read_is_shown_by_its_arguments() -> None:
+    bad = failed(1, Finding(path="$", keyword="json", message="not JSON"), mode="unparseable")
+    called = Transcript(calls=[Call(tool="refund", arguments='{"amount": 1')])
+    run = build([task_result("t", {"c": [replace(bad, transcript=called)]})])
+
+    assert rows(run, "| `c` ")[0].endswith('| `{"amount": 1` not JSON |')
+
+
+def test_an_empty_answer_is_not_shown() -> None:
+    bad = failed(1, Finding(path="$", keyword="json", message="the answer is empty"), mode="unparseable", text="")
+
+    assert rows(build([task_result("t", {"c": [bad]})]), "| `c` ")[0].endswith("| – | the answer is empty |")
+
+
+def test_the_same_failure_of_many_attempts_is_said_once_and_whole() -> None:
+    message = "OPENAI_API_KEY is not set. " + "Put it into the environment of the step that runs trapgate. " * 2
+    cases = {f"c{n}": [broken(kind="authentication", message=message.strip())] for n in range(9)}
+    text = comment.render(build([task_result("t", cases | {"d": [broken(kind="authentication", message="other")]})]))
+
+    assert text.count("is not set") == 1
+    assert re.search(r"9 × authentication: .*that runs trapgate\.; 1 × authentication: other", text)
+
+
+def test_many_different_messages_of_a_kind_are_counted_after_the_first() -> None:
+    cases = {f"c{n}": [broken(message=f"request {n}")] for n in range(9)}
+    text = comment.render(build([task_result("t", cases)]))
+
+    assert "1 × `rate_limit`: request 2; 6 × `rate_limit` with other messages" in text
+
+
+def test_a_baseline_named_with_its_reason_ends_with_one_full_stop() -> None:
+    run = builders.passing()
+    assert run.comparison is not None
+    named = replace(run, comparison=replace(run.comparison, baseline="b.json, accepted by Kim: first level."))
+
+    assert "Compared with b.json, accepted by Kim: first level.\n" in comment.render(named)
+
+
 def test_regressed_cases_show_wanted_and_got_at_each_path() -> None:
     assert rows(builders.regressing(), "| `call-0")[:2] == [
-        "| `call-01` | `unparseable` | `$` (json) | – | not JSON: trailing prose |",
+        "| `call-01` | `unparseable` | `$` (json) | – | `Sure! {}` not JSON: trailing prose |",
         '| `call-02` | `missing_argument` | `$.arguments.currency` (enum) | `["USD","EUR"]` | `"Dollars"` |',
     ]
     assert rows(builders.regressing(), "|  |  |") == ['|  |  | `$.arguments.items[2].sku` (required) | `"A-113"` | – |']

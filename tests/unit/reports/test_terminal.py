@@ -37,11 +37,44 @@ def test_tables_keep_to_the_width_of_the_terminal() -> None:
 
 
 def test_long_lists_are_cut_and_counted() -> None:
-    run = builders.build([builders.task_result("t", builders.outcomes(0, 10))], [])
+    run = builders.build([builders.task_result("t", builders.outcomes(0, 40))], [])
     many = builders.build([], canaries=_many_broken_canaries())
 
-    assert len(terminal.render(run).splitlines()) < 25
-    assert "… and 20 more rows" in terminal.render(many)
+    assert len(terminal.render(run).splitlines()) < 30
+    assert "… and 20 more" in terminal.render(many)
+
+
+def test_the_first_ten_regressed_cases_are_shown_and_the_others_counted() -> None:
+    before = builders.task_result("t", builders.outcomes(14, 0))
+    text = terminal.render(builders.build([builders.task_result("t", builders.outcomes(0, 14))], [before]))
+
+    assert "Regressed cases (14)" in text
+    assert "call-10 " in text
+    assert "call-11 " not in text
+    assert "\n… and 4 more\n" in text
+
+
+def test_failed_cases_are_listed_where_nothing_was_compared() -> None:
+    text = terminal.render(builders.without_baseline())
+
+    assert "Failed cases (13)" in text
+    assert "call-08 " in text
+    assert "\n… and 3 more\n" in text
+
+
+def test_the_findings_of_a_case_are_bounded() -> None:
+    finding = builders.Finding(path="$.a", keyword="value", wanted=1, got=2)
+    bad = builders.failed(1, *[finding] * 9)
+
+    assert "and 6 more findings" in terminal.render(builders.build([builders.task_result("t", {"c": [bad]})]))
+
+
+def test_why_attempts_were_not_scored_is_said_whole() -> None:
+    message = "no key for this provider: set OPENAI_API_KEY in the environment of the step that runs it, " + "y" * 80
+    text = terminal.render(builders.build([builders.task_result("t", {"c": [builders.broken(message=message)]})]))
+
+    assert "yyy" in text
+    assert "".join(message.split()) in "".join(text.split())
 
 
 def _many_broken_canaries() -> builders.CanaryResults:

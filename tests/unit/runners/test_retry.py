@@ -198,3 +198,42 @@ def test_timeouts_are_tried_less_often_since_each_takes_long():
 def test_a_final_failure_is_not_waited_for():
     refused = Failure(kind="refused_schema", message="", retryable=False, retry_after=1.0)
     assert Policy().wait(refused, 1, 0.0, lambda: 0.5) is None
+
+
+UNREACHED = Failure(kind="connection", message="", retryable=True, unreached="127.0.0.1:9")
+
+
+def test_a_server_that_has_never_answered_is_tried_less_often():
+    assert Policy().wait(UNREACHED, 2, 0.0, lambda: 0.5, answered=False) is not None
+    assert Policy().wait(UNREACHED, 3, 0.0, lambda: 0.5, answered=False) is None
+
+
+def test_a_server_that_has_answered_before_is_tried_as_often_as_any():
+    assert Policy().wait(UNREACHED, 7, 0.0, lambda: 0.5, answered=True) is not None
+
+
+@pytest.mark.parametrize("failure", [BUSY, Failure(kind="connection", message="reset", retryable=True)])
+def test_other_failures_are_tried_as_often_before_the_first_answer(failure):
+    assert Policy().wait(failure, 7, 0.0, lambda: 0.5, answered=False) is not None
+
+
+def test_a_refused_connection_names_the_address_and_the_cause():
+    class ClientConnectorError(OSError):
+        host, port = "models.test", 8080
+
+    told = raised_from(ClientConnectorError("Cannot connect to host"), ConnectionRefusedError("Connect call failed"))
+    failure = classify(raised_from(Unanswered("Connection error."), told))
+    assert (failure.kind, failure.unreached, failure.message) == (
+        "connection",
+        "models.test:8080",
+        "Connect call failed",
+    )
+
+
+def test_a_refused_connection_of_an_unknown_address_is_one_all_the_same():
+    failure = classify(raised_from(Unanswered("Connection error."), ConnectionRefusedError("refused")))
+    assert (failure.kind, failure.unreached) == ("connection", "")
+
+
+def test_a_connection_that_was_made_and_cut_is_no_server_that_is_not_there():
+    assert classify(raised_from(Unanswered("x"), ConnectionResetError("reset by peer"))).unreached is None

@@ -21,6 +21,7 @@ class Scripted:
         self.calls = 0
         self.in_flight = 0
         self.peak = 0
+        self.given_up = None
 
     async def attempt(self, request):
         self.calls += 1
@@ -227,6 +228,8 @@ def test_a_stop_before_the_beginning_runs_nothing():
 
 def test_a_call_that_does_not_let_go_is_left_behind_with_an_outcome():
     class Stubborn:
+        given_up = None
+
         async def attempt(self, request):
             for _ in range(30):
                 try:
@@ -243,6 +246,26 @@ def test_a_call_that_does_not_let_go_is_left_behind_with_an_outcome():
     (outcome,), seconds = asyncio.run(main())
     assert outcome.result.kind == "time_limit"
     assert seconds < 2.5
+
+
+def test_a_runner_that_cannot_call_is_not_asked_and_its_reason_is_every_jobs():
+    runner = Scripted(text)
+    runner.given_up = Infrastructure(kind="authentication", message="no key: set OPENAI_API_KEY")
+    outcomes = schedule(5, runner)
+    assert runner.calls == 0
+    assert all(outcome.not_run and outcome.result == runner.given_up for outcome in outcomes)
+
+
+def test_a_runner_that_gives_up_on_the_way_leaves_the_rest_not_run():
+    runner = Scripted(lambda number: give_up() if number == 3 else text(number))
+
+    def give_up():
+        runner.given_up = Infrastructure(kind="connection", message="nothing answers")
+        return Infrastructure(kind="connection", message="refused")
+
+    outcomes = schedule(6, runner, limits=Limits(concurrency=1))
+    assert [outcome.not_run for outcome in outcomes] == [False] * 3 + [True] * 3
+    assert [outcome.result for outcome in outcomes[3:]] == [runner.given_up] * 3
 
 
 # Resume

@@ -1,0 +1,87 @@
+"""What a configuration names → tasks and canaries, fetched, checked and read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from evaluator import canaries, formats
+from evaluator.cases import Task
+from evaluator.config.types import Config, TaskConfig
+from evaluator.errors import user_error
+from evaluator.results import CanaryResults
+from evaluator.sources import location
+from evaluator.sources.fetch import fetch
+
+
+def run_canaries(config: Config | None, folder: Path, cache: Path, environ: Mapping[str, str]) -> CanaryResults:
+    """The built-in canaries, and those that `config` adds, scored by today's validators."""
+    results = canaries.run(canaries.load(canaries.builtin_directory()))
+    if config is None or config.canaries in (None, "builtin"):
+        return results
+    own = canaries.run(canaries.load(_fetched(config.canaries, folder, cache, environ)))
+    return CanaryResults(version=f"{results.version} + {own.version}", cases=[*results.cases, *own.cases])
+
+
+def selected(config: Config, names: Sequence[str] | None) -> list[TaskConfig]:
+    """The tasks of these names, all where there are none. Raises UserError `task-unknown`."""
+    known = [task.name for task in config.tasks]
+    for name in names or ():
+        if name not in known:
+            raise user_error(
+                "task-unknown",
+                f"there is no task {name!r}",
+                where=config.path,
+                mend=f"The tasks are: {', '.join(known)}.",
+            )
+    return [task for task in config.tasks if not names or task.name in names]
+
+
+def load(wanted: TaskConfig, folder: Path, cache: Path, environ: Mapping[str, str]) -> Task:
+    """The task that `wanted` describes, from its fetched source. Raises UserError."""
+    fetched = fetch(location.parse(wanted.source, where=wanted.name), base=folder, cache=cache, environ=environ)
+    task = formats.load(wanted, fetched.directory, fetched.ref)
+    return msgspec.structs.replace(task, notes=[*task.notes, *fetched.notes])
+
+
+def _fetched(source: str, folder: Path, cache: Path, environ: Mapping[str, str]) -> Path:
+    return fetch(location.parse(source, where="canaries"), base=folder, cache=cache, environ=environ).directory
+
+
+def task_of(source: str, format_name: str | None, config: Config | None, folder: Path, name: str | None) -> TaskConfig:
+    """The task of `config` that has this source, or one of its own name where there is no configuration."""
+    if config is None:
+        return TaskConfig(name=name or _name_of(source), source=source, format=format_name)
+    fitting = [
+        task
+        for task in config.tasks
+        if name in (None, task.name) and (task.source == source or _same_folder(folder / task.source, Path(source)))
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise user_error(
+            "source-unknown",
+            f"several tasks of {config.path} have the source {source}",
+            where=source,
+            mend="Say which with --task: " + ", ".join(task.name for task in fitting) + ".",
+        )
+    raise user_error(
+        "source-unknown",
+        f"no task of {config.path} has the source {source}",
+        where=source,
+        mend="Name one of: " + ", ".join(f"{task.source} ({task.name})" for task in config.tasks) + ".",
+    )
+
+
+def _same_folder(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):  # not there, or not even a path
+        return False
+
+
+def _name_of(source: str) -> str:
+    return source.rstrip("/").rsplit("/", 1)[-1].rsplit("=", 1)[-1] or "task"

@@ -1,0 +1,93 @@
+"""Two stored runs → a verdict on the second, as `trapgate compare` gives it: every score is made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from evaluator import loading
+from evaluator.baselines import Found
+from evaluator.cases import Task
+from evaluator.config.types import Config, GateConfig
+from evaluator.drift import rescore
+from evaluator.errors import UserError, user_error
+from evaluator.judgement import Measured, judge
+from evaluator.judging import stage
+from evaluator.judging.bench import open_bench
+from evaluator.results import Run
+from evaluator.scoring import FOREIGN
+
+
+def compare(
+    baseline: Found,
+    run: Run,
+    *,
+    config: Config | None,
+    folder: Path,
+    cache: Path,
+    environ: Mapping[str, str],
+    unsafe_judges: bool = False,
+) -> Run:
+    """`run` judged anew against `baseline`, both sides scored by today's validators, by the gate of `config` if given.
+
+    Raises UserError `judge-needed` where a task was judged by its own judge and `config` does not lead to that: stored
+    verdicts that nothing can repeat are not believed.
+    """
+    canaries = loading.run_canaries(config, folder, cache, environ)
+    tasks = {task.name: task for task in _judged_tasks(run, config, folder, cache, environ)}
+    with open_bench(tasks.values(), environ=environ, workspace=folder, unsafe=unsafe_judges) as bench:
+        canaries = stage.with_witnesses(canaries, bench)
+        rulers = stage.rulers_of_stored(bench, tasks, [*run.tasks, *baseline.baseline.run.tasks])
+        warnings = stage.first_lines(bench, baseline)
+    rescored = rescore(run.tasks, rulers)
+    measured = Measured(
+        name=run.name,
+        started=run.started,
+        seconds=run.totals.seconds,
+        fingerprint=run.fingerprint,
+        canaries=canaries,
+        tasks=run.tasks,
+        subject=run.subject,
+        commit=run.commit,
+        selection=run.selection,
+        unselected=_left_out(baseline, run),
+        warnings=warnings,
+        rescored=rescored.changes,
+    )
+    return judge(measured, baseline, config.gate if config is not None else GateConfig(), rulers=rulers)
+
+
+def _judged_tasks(
+    run: Run, config: Config | None, folder: Path, cache: Path, environ: Mapping[str, str]
+) -> Iterator[Task]:
+    """The tasks of `run` that have a judge of their own, as `config` leads to them, each with every case of the run."""
+    for result in run.tasks:
+        if result.scorer not in FOREIGN:
+            continue
+        wanted = next((task for task in config.tasks if task.name == result.name), None) if config else None
+        if wanted is None or wanted.judge == "builtin":
+            raise _judge_needed(result.name, "its verdicts are those of the task's own judge, which is not at hand")
+        task = loading.load(wanted, folder, cache, environ)
+        today = {case.id: case.digest() for case in task.cases}
+        others = [case.id for case in result.cases if today.get(case.id) != case.digest]
+        if others or task.scorer != result.scorer:
+            what = (
+                f"the task now has other cases ({', '.join(others[:5])})" if others else "its judge decides otherwise"
+            )
+            raise _judge_needed(result.name, what)
+        yield task
+
+
+def _judge_needed(name: str, what: str) -> UserError:
+    return user_error(
+        "judge-needed",
+        f"the stored verdicts of {name} cannot be repeated: {what}",
+        where=name,
+        mend="Give the trap.yaml that the results were made by with --config.",
+    )
+
+
+def _left_out(baseline: Found, run: Run) -> list[str]:
+    """Tasks of the baseline that a run of chosen tasks was never meant to have."""
+    names = {task.name for task in run.tasks}
+    return [] if run.selection is None else [t.name for t in baseline.baseline.run.tasks if t.name not in names]
