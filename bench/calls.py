@@ -26,6 +26,7 @@ from evaluator.cases import Request, Subject  # noqa: E402
 from evaluator.config.types import Limits, Price  # noqa: E402
 from evaluator.progress import NoProgress  # noqa: E402
 from evaluator.runners import client  # noqa: E402
+from evaluator.runners.calling import OfModel  # noqa: E402
 from evaluator.runners.journal import Journal  # noqa: E402
 from evaluator.runners.model import ModelRunner  # noqa: E402
 from evaluator.runners.request import build  # noqa: E402
@@ -71,9 +72,9 @@ async def alone(calls: int) -> float:
 async def ours(calls: int, journal_path: Path) -> float:
     """CPU seconds of the same calls through the scheduler and the runner, with a journal and a price."""
     price = Price(input_per_million=1.0, output_per_million=1.0)
-    runner = ModelRunner(SUBJECT, price=price, case_timeout=60.0, concurrency=IN_FLIGHT)
+    runner = OfModel(ModelRunner(SUBJECT, price=price, case_timeout=60.0, concurrency=IN_FLIGHT))
     plan = [Job("bench", str(number), 1, REQUEST) for number in range(calls)]
-    journal = Journal.open(journal_path, plan="bench", fingerprint="bench")
+    journal = Journal.open(journal_path, plan="bench", fingerprint="bench", endpoint="bench", now=time.time())
     limits = Limits(concurrency=IN_FLIGHT)
     began = time.process_time()
     outcomes = await run(plan, runner, limits=limits, progress=NoProgress(), stop=StopSignal(), journal=journal)

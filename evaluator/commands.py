@@ -203,18 +203,21 @@ def init(options: argparse.Namespace) -> int:
     """`trapgate init`: files that run as they are; nothing that exists is touched."""
     from evaluator.config import starter
 
-    files = starter.files()
-    taken = [name for name in files if (options.folder / name).exists()]
-    if taken:
+    if (options.folder / "trap.yaml").exists():
         raise user_error(
             "init-exists",
-            f"{', '.join(sorted(taken))} exists already",
+            "trap.yaml exists already",
             where=str(options.folder),
             mend="Nothing was written. Choose another folder, or edit what is there.",
         )
+    wanted = starter.files()
+    files = starter.missing(options.folder)
     for name, text in files.items():
         file.write_atomically(options.folder / name, text.encode())
         print(f"wrote {options.folder / name}")
+    for name in wanted.keys() - files.keys():
+        why = "it exists already" if (options.folder / name).exists() else "workflows lie at the top of a repository"
+        print(f"left out {name}: {why}")
     print("next: trapgate run, then trapgate baseline accept")
     return EXIT_PASS
 

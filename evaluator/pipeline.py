@@ -27,6 +27,7 @@ from evaluator.judging import stage
 from evaluator.judging.bench import open_bench
 from evaluator.metrics import summarize
 from evaluator.progress import Progress
+from evaluator.redaction import Redactor
 from evaluator.results import CanaryResults, Reason, Run, TaskResult, encode
 from evaluator.scoring import Ruler
 from evaluator.scoring.self_check import self_check
@@ -167,7 +168,7 @@ def evaluate(
         warnings=warnings,
     )
     run = judge(measured, baseline, rules.gate, allow_missing=rules.baseline.allow_missing, rulers=rulers)
-    return _written(run, output)
+    return _written(run, output, environ)
 
 
 def score(
@@ -229,9 +230,9 @@ def score(
         warnings=warnings,
     )
     if config is None:
-        return _written(judge(measured, None, GateConfig(rules=[]), rulers=rulers), output)
+        return _written(judge(measured, None, GateConfig(rules=[]), rulers=rulers), output, environ)
     run = judge(measured, baseline, config.gate, allow_missing=config.baseline.allow_missing, rulers=rulers)
-    return _written(run, output)
+    return _written(run, output, environ)
 
 
 def clear(output: Path) -> None:
@@ -320,6 +321,11 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _written(run: Run, output: Path) -> Run:
-    write_atomically(output / RESULTS, encode(run))
+def _written(run: Run, output: Path, environ: Mapping[str, str]) -> Run:
+    """The run as it was written. Secrets are masked here, before any report cuts a text in the middle of one."""
+    data = encode(run)
+    masked = Redactor(environ).clean(data.decode()).encode()
+    if masked != data:
+        run = msgspec.json.decode(masked, type=Run)
+    write_atomically(output / RESULTS, masked)
     return run

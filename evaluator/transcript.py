@@ -73,8 +73,8 @@ class Infrastructure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     `kind`: a stable word: `rate_limit`, `server_error`, `timeout`, `connection`, `authentication`, `refused_schema`,
     `refused_request`, `malformed_response`, `content_filter` (the provider held the answer back), `cost_limit`,
     `time_limit`, `cancelled`, `no_output`, `no_expected`, `unknown_matcher`, `scorer_error`; of a task's own judge
-    `judge_timeout`, `judge_no_json`, `judge_crashed`, `judge_no_score`, `judge_missing` (it was not asked); of a command
-    as the solution `command_failed`, `outputs_refused`.
+    `judge_timeout`, `judge_no_json`, `judge_crashed`, `judge_no_score`, `judge_missing` (it was not asked); of a
+    command as the solution `command_failed`, `outputs_refused`.
     """
 
     kind: str

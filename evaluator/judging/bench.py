@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -85,6 +84,10 @@ class Bench:
             for seat, each in asked
             if not ruler.is_cut(each.transcript) and key(*each) not in seat.judgements
         }
+        if not waiting:
+            return
+        from concurrent.futures import ThreadPoolExecutor  # most runs have no judge of their own
+
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             judged = pool.map(lambda one: one[0].judge(*one[1]), waiting.values())
             for (seat, each), said in zip(waiting.values(), judged, strict=True):

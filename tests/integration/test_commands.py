@@ -246,6 +246,15 @@ def test_init_writes_files_that_are_valid_as_they_are(tmp_path):
     assert "trap.yaml exists already" in again.stderr
 
 
+def test_init_leaves_alone_what_exists_and_says_so(tmp_path):
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "system.md").write_text("mine")
+    done = trapgate(tmp_path, "init")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "prompts" / "system.md").read_text() == "mine"
+    assert "left out prompts/system.md: it exists already" in done.stdout
+
+
 def test_pin_turns_a_branch_into_its_commit_and_the_file_then_validates(repository):
     origin = repository / "origin"
     write_task(origin / "tasks" / "t")

@@ -107,6 +107,15 @@ def test_a_refused_key_stops_at_once_and_the_key_is_nowhere(accepted):
     assert KEY not in done.stdout + done.stderr
 
 
+def test_a_key_that_a_model_says_is_masked_in_every_file(accepted):
+    done, results = run(accepted, lambda request: Reply(text=f"the key is {KEY}" + call(order_of(request))))
+    assert results["tasks"][0]["scored"] == 10
+    for file in (accepted / "trapgate-results").iterdir():
+        assert KEY not in file.read_text()
+        assert KEY[:12] not in file.read_text()
+    assert KEY[:12] not in done.stdout + done.stderr
+
+
 def test_a_case_that_the_change_removes_is_missing(accepted):
     write_task(accepted / "smaller", cases=8)
     (accepted / "trap.yaml").write_text(TRAP.replace("./task", "./smaller"))

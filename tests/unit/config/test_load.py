@@ -304,7 +304,8 @@ PATH_MEND = "    Write a path relative to that folder, without `..`."
         ),
         (
             TASKS + "limits: {timeout: 1h30m}\n",
-            'trap.yaml:2:19: limits.timeout: wanted a number, got the text "1h30m"\n    Write a plain number of seconds.',
+            'trap.yaml:2:19: limits.timeout: wanted a number, got the text "1h30m"\n'
+            "    Write a plain number of seconds.",
         ),
         (
             TASKS + "limits: {max_cost_usd: $5}\n",
