@@ -116,6 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     run = _command(commands, "run", "evaluate, compare with the baseline, judge", commands_module("run"))
     _config_option(run)
     run.add_argument("--task", action="append", metavar="T", help="only this task; may be given several times")
+    run.add_argument("--cache", action="store_true", help="do not pay again for requests that were answered before")
     run.add_argument("--model", metavar="M", help="another model than trap.yaml's, e.g. openai/gpt-4.1-mini")
     _unsafe_option(run)
     _output_option(run)

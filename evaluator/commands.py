@@ -52,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
             model=options.model,
             tasks=options.task,
             commit=_git("rev-parse", "HEAD"),
+            reuse_answers=options.cache,
             stop=stop,
             unsafe_judges=options.unsafe_judges,
         )
@@ -268,6 +269,9 @@ def _refuse_unfit(run: Run, path: Path, config: Config) -> None:
     if broken or not run.canaries.cases:
         what = f"its canaries failed ({', '.join(broken) or 'none was scored'}): the validators cannot be trusted"
         raise user_error("accept-drift", what, where=str(path), mend="Find out why first: `trapgate canaries`.")
+    if any(a.transcript and a.transcript.cached for t in run.tasks for c in t.cases for a in c.attempts):
+        what = "some of its answers come from the cache: they are older than the run and cost nothing"
+        raise user_error("accept-cached", what, where=str(path), mend="Run again without --cache.")
     names, wanted = {task.name for task in run.tasks}, {task.name for task in config.tasks}
     if run.selection is not None or names != wanted:
         what = f"it holds the tasks {', '.join(sorted(names))}; {config.path} has {', '.join(sorted(wanted))}"

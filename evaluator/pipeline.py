@@ -33,6 +33,7 @@ from evaluator.scoring import Ruler
 from evaluator.scoring.self_check import self_check
 
 if TYPE_CHECKING:  # asyncio, which most commands do without
+    from evaluator.runners.schedule import Job, Outcome
     from evaluator.runners.stopping import StopSignal
 
 RESULTS = "results.json"
@@ -55,6 +56,7 @@ def evaluate(
     commit: str | None = None,
     stop: StopSignal | None = None,
     unsafe_judges: bool = False,
+    reuse_answers: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> Run:
     """Runs what `config` says and writes `output`/results.json; the run with its verdict.
@@ -63,14 +65,13 @@ def evaluate(
     a pull request it is the base's): its gate, its prices, no fewer than its repeats, and all of its tasks. `notes`:
     first lines of the report. `model`, `tasks`: overrides; None takes the configuration's. `commit`: of the repository
     under test. `stop`: asks to end early; what is there is judged and written all the same. `unsafe_judges`: run the
-    tasks' own judges even where nothing isolates them.
+    tasks' own judges even where nothing isolates them. `reuse_answers`: do not ask again what was answered before.
 
     Raises UserError for bad configuration or input, before anything is paid for.
     """
     from evaluator.config.subject import fingerprint_of, load_subject, with_files
     from evaluator.runners import calling, client
     from evaluator.runners.command import open_solution
-    from evaluator.runners.schedule import Job
 
     started, began = _now(), clock()
     rules = rules or config
@@ -119,14 +120,9 @@ def evaluate(
         sound = _is_sound(ruler)
         if sound:  # a broken ruler measures nothing: no call is paid for
             calling.refuse_unpriced(config, rules.gate, subject.model, command=command is not None)
-            plan = [
-                Job(task.name, case.id, number, case.request)
-                for task, wanted in zip(loaded, selected, strict=True)
-                for case in task.cases
-                for number in range(1, wanted.repeats + 1)
-            ]
+            repeats = {task.name: task.repeats for task in selected}
             outcomes, said = calling.make(
-                plan,
+                _plan(loaded, repeats),
                 subject,
                 config,
                 mark,
@@ -136,20 +132,15 @@ def evaluate(
                 stop=stop,
                 started=began,
                 solution=solution,
+                answers=cache / "answers" if reuse_answers else None,
             )
             warnings += [Reason(kind="provider", text=text) for text in said]
-            made = {
-                task.name: [
-                    Made(each.job.case_id, each.job.number, each.result, each.not_run)
-                    for each in outcomes
-                    if each.job.task == task.name
-                ]
-                for task in loaded
-            }
+            made = _by_task(loaded, outcomes)
             rulers = stage.rulers(bench, loaded, made, baseline)
-            for task, wanted in zip(loaded, selected, strict=True):
-                planned = {case.id: wanted.repeats for case in task.cases}
-                result = _result(task, made[task.name], planned, wanted.repeats, rulers, deterministic=False)
+            for task in loaded:
+                k = repeats[task.name]
+                planned = {case.id: k for case in task.cases}
+                result = _result(task, made[task.name], planned, k, rulers, deterministic=False)
                 results.append(stage.with_notes(result, bench))
     # Without a sound ruler every task was left out, none was removed by the change.
     chosen = {task.name for task in selected} if sound else set()
@@ -264,6 +255,25 @@ def check(
         broken = stage.faults(bench)
         rulers = bench.rulers({})
     return [(task, self_check(task, rulers.get(task.name)) | broken.get(task.name, {})) for task in tasks]
+
+
+def _plan(tasks: Sequence[Task], repeats: Mapping[str, int]) -> list[Job]:
+    """Every attempt to be made, task by task, case by case."""
+    from evaluator.runners.schedule import Job
+
+    return [
+        Job(task.name, case.id, number, case.request)
+        for task in tasks
+        for case in task.cases
+        for number in range(1, repeats[task.name] + 1)
+    ]
+
+
+def _by_task(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> dict[str, list[Made]]:
+    made: dict[str, list[Made]] = {task.name: [] for task in tasks}
+    for each in outcomes:
+        made[each.job.task].append(Made(each.job.case_id, each.job.number, each.result, each.not_run))
+    return made
 
 
 def _is_sound(ruler: CanaryResults) -> bool:

@@ -53,7 +53,7 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     (`stop`, `length`, `tool_calls`, `content_filter`), None where unknown. `model`: the model that answered, which may
     not be the one asked. `structured`: the mechanism that was in fact used. `seconds`: latency of the answered try.
     `cut`: characters of text and arguments that were left out because the answer was longer than what is kept.
-    `process`: where a command answered and no model."""
+    `process`: where a command answered and no model. `cached`: it answers an earlier run's request, not this one's."""
 
     text: str | None = None
     calls: list[Call] = []
@@ -65,6 +65,7 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seconds: float | None = None
     cut: int = 0
     process: Process | None = None
+    cached: bool = False
 
 
 class Infrastructure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

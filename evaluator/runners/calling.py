@@ -16,6 +16,7 @@ from evaluator.errors import Problem, UserError
 from evaluator.progress import Progress
 from evaluator.results import Fingerprint
 from evaluator.runners import client, schedule
+from evaluator.runners.cache import Cached
 from evaluator.runners.command import CommandRunner, Solution
 from evaluator.runners.journal import Journal
 from evaluator.runners.model import ModelRunner
@@ -59,11 +60,13 @@ def make(
     stop: StopSignal | None,
     started: float,
     solution: Solution | None = None,
+    answers: Path | None = None,
     clock: Callable[[], float] = time.time,
 ) -> tuple[list[Outcome], list[str]]:
     """The outcome of every job, in order, and what a reader should know of the calling, one sentence each.
 
-    `solution`: the command that answers, where no model does.
+    `solution`: the command that answers, where no model does. `answers`: folder of earlier answers to take instead of
+    asking again, None for none.
     `started`: the reading of the monotonic clock from which the run's time limit counts; `clock` gives seconds since
     the epoch, for the age of the journal.
     """
@@ -75,7 +78,7 @@ def make(
         endpoint=endpoint_of(environ),
         now=clock(),
     )
-    runner: OfModel | CommandRunner
+    runner: OfModel | CommandRunner | Cached
     if solution is not None:
         runner = CommandRunner(solution, config.limits.concurrency)
     else:
@@ -87,6 +90,8 @@ def make(
             environ=environ,
         )
         runner = OfModel(model)
+        if answers is not None:
+            runner = Cached(runner, subject, endpoint_of(environ), answers)
     return asyncio.run(_make(plan, runner, config, open_journal, progress, stop or StopSignal(), started))
 
 
@@ -130,7 +135,7 @@ def worth_resuming(outcomes: Sequence[Outcome]) -> bool:
 
 async def _make(
     plan: Sequence[Job],
-    runner: OfModel | CommandRunner,
+    runner: OfModel | CommandRunner | Cached,
     config: Config,
     open_journal: Callable[[], Journal],
     progress: Progress,

@@ -298,6 +298,42 @@ def _wait(condition, seconds=60):
         time.sleep(0.02)
 
 
+def test_on_request_the_same_requests_are_not_paid_for_twice_and_old_answers_are_marked(accepted):
+    with ModelServer(answering(wrong=[0])) as server:
+        first = trapgate(accepted, "run", "--cache", base_url=server.base_url)
+        again = trapgate(accepted, "run", "--cache", base_url=server.base_url)
+        assert len(server.requests) == 10
+        refused = trapgate(accepted, "baseline", "accept")
+        other = trapgate(accepted, "run", base_url=server.base_url)
+        assert len(server.requests) == 20
+    assert (first.returncode, again.returncode, other.returncode) == (0, 0, 0)
+    assert "10 answers came from the cache" in again.stdout
+    assert refused.returncode == 2
+    assert "some of its answers come from the cache" in refused.stderr
+    assert "from the cache" not in first.stdout + other.stdout
+
+
+def test_the_cache_keeps_no_failures_no_cut_answers_and_no_other_request(accepted):
+    def script(request):
+        order = order_of(request)
+        if order == 0:
+            return Reply(status=400, error="no")
+        return Reply(text=call(order), finish_reason="length" if order == 1 else None)
+
+    with ModelServer(script) as server:
+        trapgate(accepted, "run", "--cache", base_url=server.base_url)
+        trapgate(accepted, "run", "--cache", base_url=server.base_url)
+        assert sorted(map(order_of, server.requests))[:4] == [0, 0, 1, 1]
+        assert len(server.requests) == 12
+        (accepted / "trap.yaml").write_text(TRAP.replace("temperature: 0", "temperature: 0.5"))
+        trapgate(accepted, "run", "--cache", base_url=server.base_url)
+        assert len(server.requests) == 22
+    results = json.loads((accepted / "trapgate-results" / "results.json").read_text())
+    assert not any(
+        "cached" in a["transcript"] for c in results["tasks"][0]["cases"] for a in c["attempts"] if a["transcript"]
+    )
+
+
 HOSTILE = [
     "x" * 5_000_000,
     "",
