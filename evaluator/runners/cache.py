@@ -68,6 +68,8 @@ class Cached:
     async def attempt(self, job: Job) -> Transcript | Infrastructure:
         """The kept answer, marked, without latency and at no cost; else the runner's."""
         path = self._path(job)
+        if path is None:
+            return await self._runner.attempt(job)
         kept = _read(path)
         if kept is not None:
             self._hits += 1
@@ -78,9 +80,13 @@ class Cached:
             self._keep(path, result)
         return result
 
-    def _path(self, job: Job) -> Path:
-        wire = build(self._subject, job.request)
-        sent = digest_of([self._subject.model, self._endpoint, wire.arguments(), job.number])
+    def _path(self, job: Job) -> Path | None:
+        """Where the answer is kept; None for a request that nests too deeply, which the runner refuses as data."""
+        try:
+            wire = build(self._subject, job.request)
+            sent = digest_of([self._subject.model, self._endpoint, wire.arguments(), job.number])
+        except RecursionError:
+            return None
         return self._folder / sent[:2] / f"{sent}.json"
 
     def _keep(self, path: Path, transcript: Transcript) -> None:
