@@ -66,7 +66,7 @@ def task(folder: Path) -> Task:
 
 def seconds(judged: Task) -> tuple[float, float]:
     """For the witnesses with all that goes before them, and for one answer a case."""
-    answers = [Asked(case.id, Transcript(text=f"It is {case.gold.text}.")) for case in judged.cases if case.gold]
+    answers = [Asked(case.id, Transcript(text=f"It is {gold.text}.")) for case in judged.cases for gold in case.golds]
     began = time.perf_counter()
     with open_bench([judged], environ=os.environ, workspace=Path.cwd()) as judges:
         witnesses = [result for results in judges.witnessed().values() for result in results]

@@ -13,8 +13,20 @@ import shlex
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from evaluator.transcript import Transcript
+
+# Key of `Case.tools` for the tools that trap.yaml names. No file has this name.
+SUBJECT = "trap.yaml/tools"
+
+
+class Frozen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a tool answers in a test: `result` for a call of `tool` with these `args`, any where they are unset."""
+
+    tool: str
+    args: dict[str, Any] | UnsetType = UNSET
+    result: Any = None
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -23,17 +35,30 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `messages`: chat messages `{"role", "content"}` without the system prompt, which belongs to the subject.
     `function`: the function spec whose call is the wanted answer, in OpenAI's shape `{"name", "description",
     "parameters": <JSON Schema>}`; None where the answer is free text.
+    `tools`: specs on offer that the task itself brings, in the same shape (with `read_only` true where a call changes
+    nothing). `tools_file`: key of `Case.tools` for those that stand in files. `mocks`: what tools answer.
+    `max_turns`, `max_calls`: answers of the model, and calls in all, after which a conversation is ended. `text_calls`:
+    whether a call that is written into the text counts where there is no native one.
     """
 
     messages: list[dict[str, Any]]
     function: dict[str, Any] | None = None
+    tools: list[dict[str, Any]] = []
+    tools_file: str | None = None
+    mocks: list[Frozen] = []
+    max_turns: int = 1
+    max_calls: int = 64
+    text_calls: bool = False
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One unit of evaluation. `expected` and `options` are read by the task's scorer alone.
 
     `expected` None: nothing to score against; such a case can never be scored and counts against coverage.
-    `gold`: a transcript that must pass the case's own scorer (the gold self-check); None where the source has none.
+    `golds`: transcripts that must pass the case's own scorer (the gold self-check); empty where the source has none.
+    `tools`: specs that the repository owns and a change may change, so no part of the digest: by the file that a
+    request names (`Request.tools_file`), and under `SUBJECT` those of trap.yaml. `recorded`: what tools answered when
+    the case was recorded; not in the digest either, since another recording is the same case.
     """
 
     id: str
@@ -42,7 +67,15 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     options: dict[str, Any] = {}
     slices: list[str] = []
     critical: bool = False
-    gold: Transcript | None = None
+    golds: list[Transcript] = []
+    tools: dict[str, list[dict[str, Any]]] = {}
+    recorded: list[Frozen] = []
+
+    def offered(self) -> list[dict[str, Any]]:
+        """The tools that the model gets: the repository's own spec of a name wins over the task's."""
+        named = self.tools.get(self.request.tools_file or "", [])
+        specs = [*self.request.tools, *named, *self.tools.get(SUBJECT, [])]
+        return list({spec["name"]: spec for spec in specs}.values())
 
     def digest(self) -> str:
         """SHA-256 hex of what the task source owns; slices and the critical mark are labels and not part of it."""
@@ -50,12 +83,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A transcript that was produced elsewhere. `subject_digest`: what it was made with, None where unknown."""
+    """A transcript that was produced elsewhere. `subject`: what it was made with, as readable entries
+    (`config.subject.fingerprint_of`), None where unknown; `subject_digest` is the digest of all of it."""
 
     case_id: str
     number: int
     transcript: Transcript
     subject_digest: str | None = None
+    subject: dict[str, str] | None = None
 
 
 class SourceRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -103,7 +138,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """A set of cases from one source, in one format, with one scorer.
 
     `scorer`: key of `evaluator.scoring.SCORERS`, or one of `evaluator.scoring.FOREIGN` where there is an `own_judge`.
-    `inputs`: the folder with a folder of files for each case, for a solution that reads them. `skipped`: ids that the
+    `inputs`: the folder with a folder of files for each case, for a solution that reads them. `tools`: as `Case.tools`
+    of every case. `skipped`: ids that the
     source itself marks `skip`. `notes`: what a reader should know (unknown keys of somebody's
     traptask.yaml, an own judge that is not run).
     """
@@ -118,6 +154,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str] = []
     own_judge: OwnJudge | None = None
     inputs: str | None = None
+    tools: dict[str, list[dict[str, Any]]] = {}
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -56,7 +56,7 @@ def _ruler(task: TaskResult, own: Ruler | None) -> Ruler | None:
 
 
 def _rescore_case(task: TaskResult, case: CaseResult, ruler: Ruler | None, changes: list[str]) -> CaseResult:
-    whole = Case(id=case.id, request=case.request, expected=case.expected, options=case.options)
+    whole = Case(id=case.id, request=case.request, expected=case.expected, options=case.options, tools=task.tools)
     score = ruler.prepare(whole) if ruler is not None else None
     if ruler is None or score is None:
         return msgspec.structs.replace(case, attempts=[_unjudged(attempt) for attempt in case.attempts])
@@ -120,14 +120,16 @@ def _word(attempt: Attempt) -> str:
 def _gold_change(task: TaskResult, case: CaseResult, score: Scorer) -> str:
     """In words, where the baseline's own expected answer passed its scorer then and does not now; else empty. Today's
     expected answers are no witness: the change may have edited them."""
-    if case.gold is None or case.id in task.faults:
+    if case.id in task.faults:
         return ""
-    again = score(case.gold)
-    if isinstance(again, Infrastructure):
-        if again.kind in _NO_WITNESS:
-            return ""
-        return f"its expected answer passed, now {again.kind}: {again.message}"
-    return "" if again.passed else f"its expected answer passed, now it fails as {again.failure_mode}"
+    for gold in case.golds:
+        again = score(gold)
+        if isinstance(again, Infrastructure):
+            if again.kind not in _NO_WITNESS:
+                return f"its expected answer passed, now {again.kind}: {again.message}"
+        elif not again.passed:
+            return f"its expected answer passed, now it fails as {again.failure_mode}"
+    return ""
 
 
 def provider_drift(

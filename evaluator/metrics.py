@@ -13,8 +13,8 @@ from statistics import fmean
 
 from evaluator.cases import Task
 from evaluator.results import Attempt, CaseResult, Metric, SliceResult, TaskResult, Totals
-from evaluator.statistics import wilson
-from evaluator.vocabulary import AMOUNT_METRICS, FAILURE_MODE_PREFIX, SHARE_METRICS
+from evaluator.statistics import mean_interval, wilson
+from evaluator.vocabulary import AMOUNT_METRICS, COUNT_METRICS, FAILURE_MODE_PREFIX, SHARE_METRICS
 
 
 def case_value(metric: str, case: CaseResult, k: int) -> float | None:
@@ -49,8 +49,8 @@ def pass_hat_k(n: int, passed: int, k: int) -> float | None:
 
 
 def metric_of(metric: str, cases: Iterable[CaseResult], k: int) -> Metric | None:
-    """A metric over cases: the mean of their values with Wilson's interval, or the sum of an amount (exact, no
-    interval; None as soon as one attempt's amount is unknown). None where no case has a value."""
+    """A metric over cases: the mean of their values with Wilson's interval (of a count, Student's), or the sum of an
+    amount (exact, no interval; None as soon as one attempt's amount is unknown). None where no case has a value."""
     cases = list(cases)
     if metric in AMOUNT_METRICS:
         amount = _sum(metric, cases)
@@ -58,6 +58,10 @@ def metric_of(metric: str, cases: Iterable[CaseResult], k: int) -> Metric | None
     values = [value for case in cases if (value := case_value(metric, case, k)) is not None]
     if not values:
         return None
+    if metric in COUNT_METRICS:
+        around = mean_interval(values)
+        low, high = around if around is not None else (None, None)
+        return Metric(value=fmean(values), n=len(values), low=low, high=high)
     share = fmean(values)
     interval = wilson(share, len(values))
     assert interval is not None  # noqa: S101 - values is not empty
@@ -86,7 +90,7 @@ def summarize(
             options=case.options,
             slices=case.slices,
             critical=case.critical,
-            gold=case.gold,
+            golds=case.golds,
             attempts=list(attempts.get(case.id, ())),
         )
         for case in task.cases
@@ -111,12 +115,13 @@ def summarize(
         skipped=task.skipped,
         notes=task.notes,
         faults=dict(faults),
+        tools=task.tools,
     )
 
 
 def _summary(cases: Sequence[CaseResult], k: int, planned_per_case: Mapping[str, int]) -> SliceResult:
     scored = [attempt for case in cases for attempt in case.attempts if attempt.status == "scored"]
-    figures = ((name, metric_of(name, cases, k)) for name in (*SHARE_METRICS, *AMOUNT_METRICS))
+    figures = ((name, metric_of(name, cases, k)) for name in (*SHARE_METRICS, *COUNT_METRICS, *AMOUNT_METRICS))
     return SliceResult(
         planned=sum(planned_per_case[case.id] for case in cases),
         scored=len(scored),

@@ -75,7 +75,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
     slices: list[str] = []
     critical: bool = False
-    gold: Transcript | None = None
+    golds: list[Transcript] = []
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +100,8 @@ class SliceResult(msgspec.Struct, frozen=True, kw_only=True):
 class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     """`planned` and `scored` count attempts. `repeats` is the k of pass^k. `deterministic`: the transcripts were
     recorded, so any change counts and no statistics apply. `faults`: case id → what is wrong with the case
-    itself (a gold that its own scorer refuses). `failure_modes` counts attempts."""
+    itself (a gold that its own scorer refuses). `failure_modes` counts attempts. `tools`: the repository's own tool
+    specs as the model got them, without which a call cannot be checked again (`Case.tools`)."""
 
     name: str
     format: str
@@ -117,6 +118,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     skipped: list[str] = []
     notes: list[str] = []
     faults: dict[str, str] = {}
+    tools: dict[str, list[dict[str, Any]]] = {}
 
 
 class CanaryResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -249,7 +251,9 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One run, complete. `selection`: task names asked for, None for all. `warnings`: what a reader should know but the
-    verdict does not rest on. Times are ISO 8601 in UTC. `commit`: of the repository under test, None where unknown."""
+    verdict does not rest on. Times are ISO 8601 in UTC. `commit`: of the repository under test, None where unknown.
+    `beside`: the same tasks by the other models of `models`, each compared and judged by itself; `verdict` and
+    `reasons` are of all of them."""
 
     schema_version: int
     evaluator: str
@@ -267,6 +271,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     rules: list[RuleResult] = []
     comparison: Comparison | None = None
     commit: str | None = None
+    beside: list[Run] = []
 
 
 class Acceptance(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,16 +11,37 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from evaluator.json_text import parse_json
+
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One tool call. `turn` counts from 1. `arguments` is the text that the model sent, unparsed: whether it is JSON,
-    and an object, is the scorer's finding. `result` is what the (frozen) tool answered, unset where nothing did."""
+    and an object, is the scorer's finding. `result` is what the (frozen) tool answered, unset where nothing did.
+
+    `wrapper`: how the call was written, a key of `evaluator.tool_calls.WRAPPERS`, None for a native call of OpenAI's
+    shape. `fault`: why this is no proper call though it was meant as one, with `arguments` the text as it came; None
+    for a call. `unanswered`: why a frozen error was given in place of a recorded result (`unmatched`, `unknown_tool`,
+    `malformed`, `invalid`, `too_many`), None where there was a recorded result or no frozen tools."""
 
     tool: str
     arguments: str = "{}"
     turn: int = 1
     id: str | None = None
     result: Any | UnsetType = UNSET
+    wrapper: str | None = None
+    fault: str | None = None
+    unanswered: str | None = None
+
+
+def failed(result: Any) -> bool:
+    """Whether a tool's result says that the tool failed: `error` or `is_error` that is truthy, or `ok` false, in an
+    object or in the JSON text of one."""
+    if isinstance(result, str) and result.lstrip().startswith("{"):
+        parsed = parse_json(result)
+        result = parsed if isinstance(parsed, dict) else result
+    if not isinstance(result, dict):
+        return False
+    return bool(result.get("error")) or bool(result.get("is_error")) or result.get("ok") is False
 
 
 # Bounds that no real attempt reaches, so that sums stay finite whatever a file says.
@@ -53,7 +74,10 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     (`stop`, `length`, `tool_calls`, `content_filter`), None where unknown. `model`: the model that answered, which may
     not be the one asked. `structured`: the mechanism that was in fact used. `seconds`: latency of the answered try.
     `cut`: characters of text and arguments that were left out because the answer was longer than what is kept.
-    `process`: where a command answered and no model. `cached`: it answers an earlier run's request, not this one's."""
+    `process`: where a command answered and no model. `cached`: it answers an earlier run's request, not this one's.
+    `limit`: what ended a conversation with tools before a final answer: `max_turns` or `max_calls`. `later`: the tries
+    after feedback on a schema fault, in order, each a transcript of its own; None where such tries were not on offer.
+    The transcript itself is the first try, but its `usage` is of all of them."""
 
     text: str | None = None
     calls: list[Call] = []
@@ -66,6 +90,8 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cut: int = 0
     process: Process | None = None
     cached: bool = False
+    limit: str | None = None
+    later: list[Transcript] | None = None
 
 
 class Infrastructure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -12,14 +12,34 @@ FAILURE_MODES = (
     "unparseable",
     "wrong_count",
     "wrong_tool",
+    "missing_call",
+    "extra_call",
+    "wrong_order",
+    "wrong_arguments",
     "missing_argument",
     "unexpected_argument",
     "wrong_type",
     "wrong_value",
+    "ignored_error",
+    "max_turns",
+    "wrong_answer",
 )
 
 # Share of an attempt or case, in [0, 1]. Higher is better.
-SHARE_METRICS = ("pass_rate", "all_k_pass_rate", "schema_valid", "argument_score")
+SHARE_METRICS = (
+    "pass_rate",
+    "all_k_pass_rate",
+    "tool_score",
+    "order_score",
+    "argument_score",
+    "argument_score_matched",
+    "schema_valid",
+    "first_try_pass_rate",
+    "recovered_pass_rate",
+)
+
+# Counts of an attempt: a case's mean over its attempts, a task's mean over its cases. Lower is better.
+COUNT_METRICS = ("missing_calls", "extra_calls", "retry_tokens")
 
 # Sums over a task or run. Lower is better.
 AMOUNT_METRICS = ("cost_usd", "input_tokens", "output_tokens")
@@ -29,4 +49,4 @@ FAILURE_MODE_PREFIX = "failure_modes."
 
 def known_metrics() -> list[str]:
     """Every metric name that a rule may use."""
-    return [*SHARE_METRICS, *AMOUNT_METRICS, *(FAILURE_MODE_PREFIX + mode for mode in FAILURE_MODES)]
+    return [*SHARE_METRICS, *COUNT_METRICS, *AMOUNT_METRICS, *(FAILURE_MODE_PREFIX + mode for mode in FAILURE_MODES)]

@@ -16,6 +16,7 @@ from evaluator.config.types import (
     Include,
     Limits,
     Price,
+    Retry,
     Rule,
     TaskConfig,
 )
@@ -44,6 +45,7 @@ def build(document: Document, text: str) -> Config:
         path=document.file,
         digest=hashlib.sha256(text.encode()).hexdigest(),
         model=_model(values),
+        models=values.get("models", []) if len(values.get("models", [])) > 1 else [],
         command=_command(values) if _is_command(values) else None,
         params=_params(values.get("params", {})),
         canaries=None if canaries == BUILTIN_CANARIES else canaries,
@@ -96,9 +98,14 @@ def _task(document: Document, name: str) -> TaskConfig:
         repeats=int(values.get("repeats", document.value.get("repeats", 1))),
         include=Include(**values.get("include", {})),
         options=options,
+        retry=_retry(values.get("retry", document.value.get("retry", {}))),
         line=document.key_position(("tasks", name))[0],
         **{key: values[key] for key in ("source", "format", "judge", "trust") if key in values},
     )
+
+
+def _retry(values: Values) -> Retry:
+    return Retry(max_attempts=int(values.get("max_attempts", 1)), score=values.get("score", "first"))
 
 
 def _gate(document: Document, values: Values) -> GateConfig:

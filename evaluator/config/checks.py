@@ -15,7 +15,7 @@ from typing import Any
 from evaluator.config.shape import REDIRECTING, refused_parameter, schema
 from evaluator.config.wording import did_you_mean, listed, place
 from evaluator.errors import Problem, UserError
-from evaluator.vocabulary import AMOUNT_METRICS, FAILURE_MODE_PREFIX, known_metrics
+from evaluator.vocabulary import AMOUNT_METRICS, COUNT_METRICS, FAILURE_MODE_PREFIX, known_metrics
 from evaluator.yaml_scalars import quoted
 from evaluator.yaml_text import Document, Path_
 
@@ -58,7 +58,7 @@ def problems(document: Document) -> Iterator[Problem]:
 
 def lower_is_better(metric: str) -> bool:
     """Whether a rise of the metric is the bad direction."""
-    return metric in AMOUNT_METRICS or metric.startswith(FAILURE_MODE_PREFIX)
+    return metric in AMOUNT_METRICS or metric in COUNT_METRICS or metric.startswith(FAILURE_MODE_PREFIX)
 
 
 def _at(document: Document, path: Path_, kind: type) -> Any:
@@ -72,9 +72,9 @@ def _model(document: Document) -> Iterator[Problem]:
     if models and _at(document, ("model",), str):
         mend = "Keep one of them."
         yield document.problem(("models",), "model and models are both given", mend, key=True)
-    elif len(models) > 1:
-        mend = "Name one here, and run once per model with --model."
-        yield document.problem(("models",), "several models in one run are not supported yet", mend, key=True)
+    elif len(models) > 1 and _at(document, ("price",), dict):
+        mend = "Leave price out, and each model has the price of the list; or run once per model with --model."
+        yield document.problem(("price",), "price is that of one model, and models names several", mend, key=True)
     paths: list[Path_] = [("model",), ("profile", "model"), *(("models", i) for i in range(len(models)))]
     for path in paths:
         name = _at(document, path, str)
@@ -236,7 +236,7 @@ def _rule_metric(document: Document, path: Path_, rule: dict[str, Any]) -> Itera
     if wrong in rule:
         message = f"{place(path)}: {wrong} on {metric}, where {better} is better, would block an improvement"
         yield document.problem((*path, wrong), message, f"Write {right}.", key=True)
-    if metric not in AMOUNT_METRICS:
+    if metric not in AMOUNT_METRICS and metric not in COUNT_METRICS:
         yield from _shares(document, path, rule, metric)
 
 

@@ -19,9 +19,17 @@ class Include(msgspec.Struct, frozen=True, kw_only=True):
     ids: list[str] = []
 
 
+class Retry(msgspec.Struct, frozen=True, kw_only=True):
+    """Retry with feedback. `max_attempts`: tries of one attempt at most, 1 for no retry. `score`: the try that the
+    verdict rests on."""
+
+    max_attempts: int = 1
+    score: Literal["first", "last"] = "first"
+
+
 class TaskConfig(msgspec.Struct, frozen=True, kw_only=True):
     """`options`: scorer options of the format, e.g. `{"json_call": "upstream", "no_hedge": True}`. `repeats` is already
-    resolved against the file's default. `line` is where the task stands in the file."""
+    resolved against the file's default, and so is `retry`. `line` is where the task stands in the file."""
 
     name: str
     source: str
@@ -31,6 +39,7 @@ class TaskConfig(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int = 1
     include: Include = Include()
     options: dict[str, Any] = {}
+    retry: Retry = Retry()
     line: int = 0
 
 
@@ -94,14 +103,15 @@ class CommandConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """`path`: the file as the user named it; `digest`: SHA-256 of its bytes. `model` None: no task calls a model, or
-    the caller must name one. `command`: what is run in place of a model.
-    `system`, `tools` are paths relative to the folder of the file. `notes`: accepted keys
+    the caller must name one. `models`: all of them where there are several, `model` is then the first. `command`: what
+    is run in place of a model. `system`, `tools` are paths relative to the folder of the file. `notes`: accepted keys
     that have no effect."""
 
     path: str
     digest: str
     name: str | None = None
     model: str | None = None
+    models: list[str] = []
     command: CommandConfig | None = None
     params: dict[str, Any] = {}
     system: str | None = None

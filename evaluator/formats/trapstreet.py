@@ -150,7 +150,7 @@ class _CaseReader:
             options=self._options,
             slices=declared.tags,
             critical=CRITICAL in declared.tags,
-            gold=gold,
+            golds=[gold] if gold is not None else [],
         )
 
     def _expected(self, declared: DeclaredCase) -> tuple[dict[str, Any] | None, Transcript | None]:

@@ -77,6 +77,6 @@ def _stored(results: Iterable[TaskResult], tasks: Iterable[Task]) -> dict[str, l
         for case in result.cases:
             if today.get(result.name, {}).get(case.id) == case.digest:
                 scored = [attempt.transcript for attempt in case.attempts if attempt.status == "scored"]
-                answers = [Asked(case.id, each) for each in (case.gold, *scored) if each is not None]
+                answers = [Asked(case.id, each) for each in (*case.golds, *scored) if each is not None]
                 asked.setdefault(result.name, []).extend(answers)
     return asked

@@ -32,7 +32,7 @@ _KINDS = {
 
 def of(task: Task) -> list[Witness]:
     """For each case with an expected answer: that, a mutant of it, and nothing at all."""
-    return [witness for case in task.cases if case.gold is not None for witness in _of_gold(case.id, case.gold)]
+    return [witness for case in task.cases for gold in case.golds for witness in _of_gold(case.id, gold)]
 
 
 def _of_gold(case_id: str, gold: Transcript) -> Iterator[Witness]:
@@ -74,7 +74,7 @@ def _said(score: Score | Infrastructure) -> str:
 def refuse_unwitnessed(task: Task) -> None:
     """Raises UserError `judge-unwitnessed` for a task with no expected answer at all: nothing would tell a judge that
     works from one that does not."""
-    if any(case.gold is not None for case in task.cases):
+    if any(case.golds for case in task.cases):
         return
     raise _unwitnessed(task.name)
 

@@ -112,7 +112,7 @@ def test_a_stored_score_that_can_no_longer_be_had_is_drift():
 
 def with_gold(task, text, faults=None):
     """`task` with `text` as every case's expected answer."""
-    cases = [msgspec.structs.replace(each, gold=Transcript(text=text)) for each in task.cases]
+    cases = [msgspec.structs.replace(each, golds=[Transcript(text=text)]) for each in task.cases]
     return msgspec.structs.replace(task, cases=cases, faults=faults or {})
 
 
@@ -173,6 +173,6 @@ def test_a_regression_with_another_model_behind_the_name_says_both():
 
 @pytest.mark.parametrize("text", ["24.50", "24.5 dollars"])
 def test_the_self_check_has_nothing_to_say_of_a_sound_gold(text):
-    sound = msgspec.structs.replace(case("c"), gold=Transcript(text=text))
+    sound = msgspec.structs.replace(case("c"), golds=[Transcript(text=text)])
     task = Task(name="t", format="trapstreet", source=SourceRef(location="."), scorer="trapstreet", cases=[sound])
     assert self_check.self_check(task) == {}

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from evaluator import config
 from evaluator.config.shape import SCHEMA_FILE, schema
 from evaluator.config.starter import SCHEMA_ADDRESS
-from evaluator.config.types import BaselineConfig, Config, GateConfig, Include, Limits, Price, Rule, TaskConfig
+from evaluator.config.types import BaselineConfig, Config, GateConfig, Include, Limits, Price, Retry, Rule, TaskConfig
 from evaluator.vocabulary import known_metrics
 
 PAGE = Path(__file__).parents[3] / "docs" / "trap-yaml.md"
@@ -93,6 +93,7 @@ def test_the_page_gives_no_default_that_the_schema_lacks() -> None:
         (Rule, "gate.rules[]."),
         (Limits, "limits."),
         (Price, "price."),
+        (Retry, "retry."),
     ],
 )
 def test_the_types_have_the_keys_and_defaults_of_the_schema(struct: type[msgspec.Struct], prefix: str) -> None:

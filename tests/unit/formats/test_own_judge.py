@@ -62,7 +62,7 @@ def test_the_expected_answer_is_found_in_the_files_that_tasks_have_it_in(
 ) -> None:
     write(tmp_path, expected=files)
     case = load(tmp_path).cases[0]
-    assert case.gold == (None if gold is None else Transcript(text=gold))
+    assert case.golds == ([] if gold is None else [Transcript(text=gold)])
     assert case.expected is not None
     assert set(case.expected["files"]) == set(files)
 

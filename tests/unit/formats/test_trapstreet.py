@@ -83,7 +83,7 @@ def test_a_task_becomes_cases_with_prompt_function_matchers_gold_and_slices(tmp_
         },
     }
     assert one.expected == {"matchers": MATCHERS}
-    assert one.gold == Transcript(text=GOLD)
+    assert one.golds == [Transcript(text=GOLD)]
     assert (two.request.function, two.critical, two.options) == (None, False, {})
     assert self_check(task) == {}
 
@@ -121,7 +121,7 @@ def test_a_case_without_an_expected_file_is_loaded_unscored_and_named(tmp_path: 
 def test_without_traptask_every_folder_of_inputs_is_an_unscored_case(tmp_path: Path) -> None:
     write(tmp_path, task_files(traptask_dot_yaml=None))
     task = load(tmp_path)
-    assert [(case.id, case.expected, case.gold) for case in task.cases] == [("one", None, None), ("two", None, None)]
+    assert [(case.id, case.expected, case.golds) for case in task.cases] == [("one", None, []), ("two", None, [])]
     assert task.notes == ["there is no traptask.yaml: every folder of inputs/ is a case, and none is scored"]
 
 
@@ -147,7 +147,7 @@ def test_skipped_cases_are_named_and_not_even_read(tmp_path: Path) -> None:
 def test_dirs_of_the_task_are_respected(tmp_path: Path) -> None:
     yaml = "dirs: {inputs: data/in, expected: data/out}\ncases: [{id: one}]"
     write(tmp_path, {"traptask.yaml": yaml, "data/in/one/q.txt": "?", "data/out/one/answer.json": answer("one")})
-    assert load(tmp_path).cases[0].gold == Transcript(text=GOLD)
+    assert load(tmp_path).cases[0].golds == [Transcript(text=GOLD)]
 
 
 def test_what_of_the_source_has_no_effect_is_noted(tmp_path: Path) -> None:

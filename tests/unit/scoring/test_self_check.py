@@ -14,7 +14,7 @@ def faults(gold: str | None, accepted: Any = 5, kind: str = "json_call") -> dict
         id="c1",
         request=Request(messages=[], function=FUNCTION),
         expected={"matchers": [matcher]},
-        gold=None if gold is None else Transcript(text=gold),
+        golds=[] if gold is None else [Transcript(text=gold)],
     )
     return self_check(Task(name="t", format="f", source=SourceRef(location="."), scorer="trapstreet", cases=[case]))
 
