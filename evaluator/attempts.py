@@ -7,19 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from evaluator import scoring
-from evaluator.cases import Recorded, Task
+from evaluator.cases import Case, Recorded, Subject, Task, made_with
 from evaluator.results import Attempt, Status
 from evaluator.scoring import Ruler, Scorer
 from evaluator.transcript import Infrastructure, Transcript
 
 
 class Made(msgspec.Struct, frozen=True):
-    """What became of one attempt. `not_run`: nobody tried, in contrast to a try that failed."""
+    """What became of one attempt. `not_run`: nobody tried, in contrast to a try that failed. `stale`: what changed
+    since it was recorded, in words; empty where it answers for today's tree."""
 
     case_id: str
     number: int
     result: Transcript | Infrastructure
     not_run: bool = False
+    stale: str = ""
 
 
 def scored(task: Task, made: Iterable[Made], ruler: Ruler | None = None) -> dict[str, list[Attempt]]:
@@ -41,6 +43,9 @@ def _attempt(version: str, score: Scorer, made: Made) -> Attempt:
     if isinstance(made.result, Infrastructure):
         status: Status = "not_run" if made.not_run else "infrastructure"
         return Attempt(number=made.number, status=status, infrastructure=made.result)
+    if made.stale:
+        old = Infrastructure(kind="stale", message=made.stale)
+        return Attempt(number=made.number, status="stale", transcript=made.result, infrastructure=old)
     verdict = score(made.result)
     if isinstance(verdict, Infrastructure):
         return Attempt(number=made.number, status="infrastructure", transcript=made.result, infrastructure=verdict)
@@ -56,15 +61,36 @@ def _attempt(version: str, score: Scorer, made: Made) -> Attempt:
     )
 
 
-def recorded(task: Task, rows: Sequence[Recorded]) -> tuple[list[Made], list[str]]:
+def recorded(task: Task, rows: Sequence[Recorded], subject: Subject | None = None) -> tuple[list[Made], list[str]]:
     """What somebody else produced for the cases of `task`: a case without a row is one attempt that was not made. Also
-    the case ids of rows that belong to no case, each once."""
-    known = {case.id for case in task.cases}
-    made = [Made(row.case_id, row.number, row.transcript) for row in rows if row.case_id in known]
-    silent = known - {row.case_id for row in rows}
+    the case ids of rows that belong to no case, each once.
+
+    `subject`: what the tree under test asks with; a recording that was made with another is stale. None: there is no
+    tree to hold recordings to.
+    """
+    known = {case.id: case for case in task.cases}
+    made = [
+        Made(row.case_id, row.number, row.transcript, stale=_stale(row, known[row.case_id], subject))
+        for row in rows
+        if row.case_id in known
+    ]
+    silent = known.keys() - {row.case_id for row in rows}
     nothing = Infrastructure(kind="no_output", message="there is no output for this case")
     made += [Made(case_id, 1, nothing, not_run=True) for case_id in sorted(silent)]
-    return made, sorted({row.case_id for row in rows} - known)
+    return made, sorted({row.case_id for row in rows} - known.keys())
+
+
+def _stale(row: Recorded, case: Case, subject: Subject | None) -> str:
+    """How the recording's subject differs from today's, in words; empty where it does not, or does not say."""
+    if subject is None or row.subject_digest is None:
+        return ""
+    today = made_with(subject, case)
+    if row.subject_digest == today.digest():
+        return ""
+    before, now = row.subject or {}, today.entries()
+    differing = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
+    what = ", ".join(differing[:5]) if before and differing else "the subject"
+    return f"recorded before a change of {what}: a recording cannot answer for it"
 
 
 def counts(rows: Iterable[Recorded], task: Task) -> Mapping[str, int]:

@@ -20,6 +20,9 @@ from evaluator.transcript import Transcript
 # Key of `Case.tools` for the tools that trap.yaml names. No file has this name.
 SUBJECT = "trap.yaml/tools"
 
+_LONGEST_ENTRY = 60
+_DIGITS = 12
+
 
 class Frozen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a tool answers in a test: `result` for a call of `tool` with these `args`, any where they are unset."""
@@ -84,7 +87,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A transcript that was produced elsewhere. `subject`: what it was made with, as readable entries
-    (`config.subject.fingerprint_of`), None where unknown; `subject_digest` is the digest of all of it."""
+    (`Subject.entries`), None where unknown; `subject_digest` is the digest of all of it."""
 
     case_id: str
     number: int
@@ -174,8 +177,32 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """SHA-256 hex over all of it; two runs with equal digests tested the same thing."""
         return digest_of(msgspec.to_builtins(self))
 
+    def entries(self) -> dict[str, str]:
+        """The same for people, name by name: short values as JSON, long ones and texts as the first digits of a
+        digest."""
+        entries = {"model": self.model, "structured": self.structured}
+        for name, value in self.params.items():
+            text = json.dumps(value, sort_keys=True)
+            entries[f"params.{name}"] = text if len(text) <= _LONGEST_ENTRY else short_digest(value)
+        if self.system is not None:
+            entries["system"] = short_digest(self.system)
+        for tool in self.tools:
+            entries[f"tools/{tool['name']}"] = short_digest(tool)
+        return entries
+
+
+def made_with(subject: Subject, case: Case) -> Subject:
+    """What an attempt at `case` is made with: the subject with the tools that are in fact on offer. Its digest tells
+    whether a recording still answers for the tree."""
+    return msgspec.structs.replace(subject, tools=case.offered())
+
 
 def digest_of(value: Any) -> str:
     """SHA-256 hex of a JSON value's canonical form (sorted keys, no white space, ASCII)."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def short_digest(value: Any) -> str:
+    """The first digits of `digest_of`, to be read beside a name."""
+    return digest_of(value)[:_DIGITS]

@@ -28,6 +28,7 @@ from evaluator.results import (
     decode_run,
     decode_run_or_baseline,
     encode,
+    models_of,
     not_accepted,
 )
 
@@ -128,6 +129,9 @@ def accept(options: argparse.Namespace) -> int:
     results = options.results or Path("trapgate-results") / "results.json"
     result = decode_run(_bytes(results), str(results))
     _refuse_unfit(result, results, config)
+    if left := [model for model in config.models if model not in models_of(result)]:
+        what = f"it does not have every model of {config.path}: {', '.join(left)} is missing"
+        raise user_error("accept-partial", what, where=str(results), mend="Run again without --model.")
     accepted = Acceptance(by=_who(os.environ), at=_now(), why=options.why or "no reason given")
     path = folder / config.baseline.path
     file.write(path, Baseline(schema_version=SCHEMA_VERSION, accepted=accepted, run=result))
@@ -264,6 +268,8 @@ def _as_baseline(run: Run) -> Baseline:
 
 def _refuse_unfit(run: Run, path: Path, config: Config) -> None:
     """A baseline is the ruler of every later run: one that is broken or has gaps would let regressions through."""
+    for other in run.beside:
+        _refuse_unfit(other, path, config)
     broken = [canary.id for canary in run.canaries.cases if not canary.ok]
     mend = "Run again, and accept a run that is complete."
     if broken or not run.canaries.cases:

@@ -15,7 +15,7 @@ _PACKAGES = ("jsonschema", "regex", "msgspec", "litellm")
 
 
 def build(tasks: Iterable[Task], subject: Mapping[str, str], canaries: str) -> Fingerprint:
-    """The fingerprint before anything was answered. `subject`: readable entries (config.subject.fingerprint_of);
+    """The fingerprint before anything was answered. `subject`: readable entries (`Subject.entries`);
     `canaries`: version of the built-in set. Packages are looked up without importing them."""
     return Fingerprint(
         packages={"trapgate": __version__, "python": platform.python_version()} | {n: _version(n) for n in _PACKAGES},

@@ -6,6 +6,8 @@ gets this far.)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from evaluator import rules
@@ -161,6 +163,13 @@ def _critical_reasons(facts: Facts) -> list[Reason]:
         for each in pairing.pairs
         if critically_failed(each)
     ]
+
+
+def rank(verdict: VerdictWord, reasons: Sequence[Reason]) -> int:
+    """The place of a verdict in the precedence, 0 first: of several models the most severe one counts."""
+    if verdict == "drift":
+        return 0 if any(reason.kind in ("canary", "validator") for reason in reasons) else 3
+    return {"inconclusive": 1, "regression": 2, "pass": 4}[verdict]
 
 
 def _rule_reason(kind: str, result: RuleResult) -> Reason:

@@ -37,7 +37,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """A run before it is judged. `started` is ISO 8601 in UTC, `seconds` wall time. `selection`: the tasks asked for,
     None for all; `unselected`: those of the configuration that were therefore left out.
     `expected`: tasks of the rules' own configuration that were to be run; without them a change could drop a task.
-    `rescored`: stored scores of this run that today's validators do not give again."""
+    `rescored`: stored scores of this run that today's validators do not give again. `spent`: as in `Facts`."""
 
     name: str | None
     started: str
@@ -52,6 +52,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     expected: list[str] = []
     warnings: list[Reason] = []
     rescored: list[str] = []
+    spent: list[TaskResult] = []
 
 
 def judge(
@@ -104,6 +105,7 @@ def _compare(
             lost_tasks=lost,
             allow_missing=allow_missing,
             unselected=measured.unselected,
+            spent=measured.spent,
         )
         return None, facts
     stored = baseline.baseline.run
@@ -133,6 +135,7 @@ def _compare(
         movers=provider_drift(stored, measured.fingerprint, list(pairings.values()), measured.tasks),
         allow_missing=allow_missing,
         unselected=measured.unselected,
+        spent=measured.spent,
     )
     return comparison, facts
 

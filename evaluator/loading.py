@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from evaluator import canaries, formats
-from evaluator.cases import Task
+from evaluator.cases import SUBJECT, Task
 from evaluator.config.types import Config, TaskConfig
 from evaluator.errors import user_error
 from evaluator.results import CanaryResults
@@ -44,6 +45,16 @@ def load(wanted: TaskConfig, folder: Path, cache: Path, environ: Mapping[str, st
     fetched = fetch(location.parse(wanted.source, where=wanted.name), base=folder, cache=cache, environ=environ)
     task = formats.load(wanted, fetched.directory, fetched.ref)
     return msgspec.structs.replace(task, notes=[*task.notes, *fetched.notes])
+
+
+def with_tools(task: Task, tools: list[dict[str, Any]]) -> Task:
+    """`task` with the tools that trap.yaml names on offer in each of its cases."""
+    if not tools:
+        return task
+    offered = {**task.tools, SUBJECT: tools}
+    return msgspec.structs.replace(
+        task, tools=offered, cases=[msgspec.structs.replace(case, tools=offered) for case in task.cases]
+    )
 
 
 def _fetched(source: str, folder: Path, cache: Path, environ: Mapping[str, str]) -> Path:

@@ -19,7 +19,7 @@ from evaluator import attempts, fingerprint, loading
 from evaluator.attempts import Made
 from evaluator.baselines import BaselineState
 from evaluator.baselines.file import not_writable, write_atomically
-from evaluator.cases import Task, digest_of
+from evaluator.cases import Recorded, Subject, Task, digest_of
 from evaluator.config.types import Config, GateConfig
 from evaluator.errors import user_error
 from evaluator.judgement import Measured, judge
@@ -69,7 +69,7 @@ def evaluate(
 
     Raises UserError for bad configuration or input, before anything is paid for.
     """
-    from evaluator.config.subject import fingerprint_of, load_subject, with_files
+    from evaluator.config.subject import load_subject, with_files
     from evaluator.runners import calling, client
     from evaluator.runners.command import open_solution
 
@@ -106,7 +106,7 @@ def evaluate(
             solution = stack.enter_context(opened)
             subject = with_files(subject, solution.digest)
             warnings += [Reason(kind="note", text=solution.note)] if solution.note else []
-        mark = fingerprint.build(loaded, fingerprint_of(subject), ruler.version)
+        mark = fingerprint.build(loaded, subject.entries(), ruler.version)
         if solution is not None:
             isolation = ", ".join(solution.means.means)
             mark = msgspec.structs.replace(mark, packages={**mark.packages, "isolation of cmd": isolation})
@@ -198,14 +198,17 @@ def score(
             where=source if outputs is None else str(outputs),
             mend="Give a file with --outputs, one JSON object a line.",
         )
-    made, strangers = attempts.recorded(task, rows)
+    subject = _subject_of_recordings(config, folder, rows)
+    if subject is not None:
+        task = loading.with_tools(task, subject.tools)
+    made, strangers = attempts.recorded(task, rows, subject)
     planned = attempts.planned(task, rows, wanted.repeats)
     repeats = wanted.repeats if config is not None else min(attempts.counts(rows, task).values(), default=1)
-    mark = fingerprint.build([task], {}, ruler.version)
+    mark = fingerprint.build([task], subject.entries() if subject is not None else {}, ruler.version)
     with open_bench([task], environ=environ, workspace=folder, unsafe=unsafe_judges) as bench:
         mark = stage.marked(mark, bench)
         ruler = stage.with_witnesses(ruler, bench)
-        warnings = [*stage.first_lines(bench, baseline), *_notes(strangers)]
+        warnings = [*stage.first_lines(bench, baseline), *_notes(strangers), *_unmarked(rows, subject)]
         rulers = stage.rulers(bench, [task], {task.name: made}, baseline)
         result = stage.with_notes(_result(task, made, planned, repeats, rulers, deterministic=True), bench)
     others = [each.name for each in config.tasks if each.name != task.name] if config is not None else []
@@ -318,6 +321,28 @@ def _result(
         deterministic=deterministic,
         faults=self_check(task, ruler),
     )
+
+
+def _subject_of_recordings(config: Config | None, folder: Path, rows: Sequence[Recorded]) -> Subject | None:
+    """What the tree under test asks with, by which it is told whether a recording is stale; None where there is no
+    configuration, or it names no model. Of several models it is that which the recordings name."""
+    from evaluator.config.subject import load_subject
+
+    if config is None or config.model is None:
+        return None
+    named = [model for row in rows if row.subject and (model := row.subject.get("model")) in config.models]
+    return load_subject(config, folder, named[0] if named else None)
+
+
+def _unmarked(rows: Sequence[Recorded], subject: Subject | None) -> list[Reason]:
+    """A note where recordings do not say what they were made with, so that nobody can tell whether they are stale."""
+    unmarked = sum(row.subject_digest is None for row in rows)
+    if subject is None or not unmarked:
+        return []
+    text = (
+        f"{unmarked} of {len(rows)} recordings do not say what they were made with: whether they are stale is unknown."
+    )
+    return [Reason(kind="note", text=text)]
 
 
 def _notes(strangers: Sequence[str]) -> list[Reason]:

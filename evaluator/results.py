@@ -249,11 +249,18 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
+class Alone(msgspec.Struct, frozen=True, kw_only=True):
+    """What the first of several models would get as the only one."""
+
+    verdict: VerdictWord
+    reasons: list[Reason]
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One run, complete. `selection`: task names asked for, None for all. `warnings`: what a reader should know but the
     verdict does not rest on. Times are ISO 8601 in UTC. `commit`: of the repository under test, None where unknown.
     `beside`: the same tasks by the other models of `models`, each compared and judged by itself; `verdict` and
-    `reasons` are of all of them."""
+    `reasons` are then of all of them, and `alone` has those of this one."""
 
     schema_version: int
     evaluator: str
@@ -272,6 +279,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     comparison: Comparison | None = None
     commit: str | None = None
     beside: list[Run] = []
+    alone: Alone | None = None
 
 
 class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
@@ -288,6 +296,11 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     schema_version: int
     accepted: Acceptance
     run: Run
+
+
+def models_of(run: Run) -> list[str]:
+    """The model of each run that stands side by side, the first one first; empty text where none is named."""
+    return [each.subject.model if each.subject is not None else "" for each in (run, *run.beside)]
 
 
 def not_accepted(run: Run) -> Acceptance:
@@ -361,6 +374,11 @@ class _Accepted(msgspec.Struct):
 def _refuse_inconsistent(run: Run, where: str) -> None:
     """Raises UserError where parts of a run contradict each other: somebody edited it, and what it says is worth
     nothing. What scorers said is not looked at here: that is scored again."""
+    _refuse_twice(models_of(run), "model", where)
+    for other in run.beside:
+        if other.beside:
+            raise _unreadable(where, "a run beside another has runs beside it")
+        _refuse_inconsistent(other, where)
     _refuse_twice([task.name for task in run.tasks], "task", where)
     for task in run.tasks:
         if task.repeats < 1:

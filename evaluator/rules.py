@@ -28,7 +28,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
     `pairings`: task name → its cases against the baseline. `lost_tasks`: tasks that the run was to include and does not
     have, with what was lost in words. `validator`: validator drift beyond the canaries, one sentence each. `movers`:
-    provider and model drift. `unselected`: tasks that the user left out of this run.
+    provider and model drift. `unselected`: tasks that the user left out of this run. `spent`: the tasks of all models,
+    by which the cost of the run goes; empty where there is one model.
     """
 
     canaries: CanaryResults
@@ -40,6 +41,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     movers: Sequence[Reason] = ()
     allow_missing: bool = False
     unselected: Sequence[str] = ()
+    spent: Sequence[TaskResult] = ()
 
 
 def is_relative(rule: Rule) -> bool:
@@ -50,7 +52,7 @@ def is_relative(rule: Rule) -> bool:
 def apply(rule: Rule, gate: GateConfig, facts: Facts) -> list[RuleResult]:
     """A rule's results: one for each task it speaks of and for each limit it sets."""
     if rule.task is None and rule.metric == "cost_usd" and not is_relative(rule):
-        return [_floor(rule, None, _whole_cost(facts.tasks), deterministic=True)]
+        return [_floor(rule, None, _whole_cost(facts.spent or facts.tasks), deterministic=True)]
     tasks = [task for task in facts.tasks if rule.task in (None, task.name)]
     if not tasks and rule.task in facts.unselected:
         return [_result(rule, None, "warn", f"{describe(rule)}: not judged, the task was left out of this run.")]

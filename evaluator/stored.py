@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from evaluator import loading
-from evaluator.baselines import Found
+from evaluator import loading, models
+from evaluator.baselines import BaselineState, Found
 from evaluator.cases import Task
 from evaluator.config.types import Config, GateConfig
 from evaluator.drift import rescore
@@ -14,8 +14,8 @@ from evaluator.errors import UserError, user_error
 from evaluator.judgement import Measured, judge
 from evaluator.judging import stage
 from evaluator.judging.bench import open_bench
-from evaluator.results import Run
-from evaluator.scoring import FOREIGN
+from evaluator.results import CanaryResults, Reason, Run, TaskResult, models_of
+from evaluator.scoring import FOREIGN, Ruler
 
 
 def compare(
@@ -34,13 +34,34 @@ def compare(
     verdicts that nothing can repeat are not believed.
     """
     canaries = loading.run_canaries(config, folder, cache, environ)
-    tasks = {task.name: task for task in _judged_tasks(run, config, folder, cache, environ)}
+    gate = config.gate if config is not None else GateConfig()
+    runs = [run, *run.beside]
+    tasks = {task.name: task for each in runs for task in _judged_tasks(each, config, folder, cache, environ)}
     with open_bench(tasks.values(), environ=environ, workspace=folder, unsafe=unsafe_judges) as bench:
         canaries = stage.with_witnesses(canaries, bench)
-        rulers = stage.rulers_of_stored(bench, tasks, [*run.tasks, *baseline.baseline.run.tasks])
+        before = [baseline.baseline.run, *baseline.baseline.run.beside]
+        rulers = stage.rulers_of_stored(bench, tasks, [task for each in (*runs, *before) for task in each.tasks])
         warnings = stage.first_lines(bench, baseline)
+    names = models_of(run)
+    spent = [task for each in runs for task in each.tasks] if run.beside else []
+    judged = []
+    for name, each in zip(names, runs, strict=True):
+        own = models.baseline_of(baseline, name)
+        measured = _measured(each, own, canaries, warnings if each is run else [], rulers, spent)
+        judged.append(judge(measured, own, gate, rulers=rulers))
+    return models.together(judged, models.lost(baseline, names))
+
+
+def _measured(
+    run: Run,
+    baseline: BaselineState | None,
+    canaries: CanaryResults,
+    warnings: list[Reason],
+    rulers: Mapping[str, Ruler],
+    spent: list[TaskResult],
+) -> Measured:
     rescored = rescore(run.tasks, rulers)
-    measured = Measured(
+    return Measured(
         name=run.name,
         started=run.started,
         seconds=run.totals.seconds,
@@ -53,8 +74,8 @@ def compare(
         unselected=_left_out(baseline, run),
         warnings=warnings,
         rescored=rescored.changes,
+        spent=spent,
     )
-    return judge(measured, baseline, config.gate if config is not None else GateConfig(), rulers=rulers)
 
 
 def _judged_tasks(
@@ -87,7 +108,9 @@ def _judge_needed(name: str, what: str) -> UserError:
     )
 
 
-def _left_out(baseline: Found, run: Run) -> list[str]:
+def _left_out(baseline: BaselineState | None, run: Run) -> list[str]:
     """Tasks of the baseline that a run of chosen tasks was never meant to have."""
     names = {task.name for task in run.tasks}
-    return [] if run.selection is None else [t.name for t in baseline.baseline.run.tasks if t.name not in names]
+    if run.selection is None or not isinstance(baseline, Found):
+        return []
+    return [t.name for t in baseline.baseline.run.tasks if t.name not in names]

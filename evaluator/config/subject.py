@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from evaluator import yaml_text
-from evaluator.cases import Subject, digest_of
+from evaluator.cases import Subject
 from evaluator.config import json_positions
 from evaluator.config.tools import Reading
 from evaluator.config.types import CommandConfig, Config
@@ -21,7 +20,6 @@ CODE = "subject-invalid"
 TOOL_SUFFIXES = (".json", ".yaml", ".yml")
 
 _DIGITS = 12
-_LONGEST_VALUE = 60
 
 
 def load_subject(config: Config, folder: Path, model: str | None = None) -> Subject:
@@ -57,23 +55,6 @@ def _subject_of(command: CommandConfig) -> Subject:
 def with_files(subject: Subject, digest: str) -> Subject:
     """The subject of a command whose folder has this digest."""
     return msgspec.structs.replace(subject, params={**subject.params, "files": digest[:_DIGITS]})
-
-
-def fingerprint_of(subject: Subject) -> dict[str, str]:
-    """Readable entries for `Fingerprint.subject`: short values as JSON, long ones and texts as 12 digits of SHA-256."""
-    entries = {"model": subject.model, "structured": subject.structured}
-    for name, value in subject.params.items():
-        text = json.dumps(value, sort_keys=True)
-        entries[f"params.{name}"] = text if len(text) <= _LONGEST_VALUE else _short_digest(value)
-    if subject.system is not None:
-        entries["system"] = _short_digest(subject.system)
-    for tool in subject.tools:
-        entries[f"tools/{tool['name']}"] = _short_digest(tool)
-    return entries
-
-
-def _short_digest(value: Any) -> str:
-    return digest_of(value)[:_DIGITS]
 
 
 def _system(config: Config, folder: Path, problems: list[Problem]) -> str | None:

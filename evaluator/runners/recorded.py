@@ -8,6 +8,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+
 from evaluator.cases import Recorded
 from evaluator.errors import Problem, UserError, user_error
 from evaluator.json_text import MAX_CHARACTERS, JsonFault, parse_json
@@ -27,9 +29,11 @@ _WANTED = {str: "a string", int: "a whole number", float: "a number", list: "a l
 def read_outputs(path: Path) -> list[Recorded]:
     """The recorded transcripts of `path`, in the file's order.
 
-    Rows are `{"case_id", "attempt", "text", "tool_calls", "stop_reason", "usage"}`; other keys are ignored, so are
-    blank lines. Without `attempt`, the rows of a case are numbered in order. A tool call is OpenAI's `{"function":
-    {"name", "arguments"}}` or `{"name" or "tool", "arguments"}`, with arguments as text or as an object.
+    Rows are `{"case_id", "attempt", "text", "tool_calls", "stop_reason", "limit", "usage", "subject"}`; other keys are
+    ignored, so are blank lines. Without `attempt`, the rows of a case are numbered in order. A tool call is OpenAI's
+    `{"function": {"name", "arguments"}}` or `{"name" or "tool", "arguments" or "args"}`, with arguments as text or as
+    an object; beside them `turn`, and `result`, what the tool answered. `subject` is `{"digest", "parts"}`, what the
+    answer was made with.
 
     Raises UserError `outputs-unreadable` or `outputs-invalid` (every problem, as file:line, up to `MOST_PROBLEMS`).
     """
@@ -45,6 +49,8 @@ def read_outputs(path: Path) -> list[Recorded]:
             if number is None:
                 number = used.get(case_id, 0) + 1
             transcript = _transcript(row)
+            subject = row.object("subject")
+            made_with = (None, None) if subject is None else (subject.text("digest"), subject.texts("parts"))
         except _BadRowError as error:
             problems.append(Problem(str(path), line_number, error.column, str(error), "" if problems else _MEND))
             continue
@@ -54,7 +60,10 @@ def read_outputs(path: Path) -> list[Recorded]:
             problems.append(Problem(str(path), line_number, 1, twice, "Leave one of them out, or number them apart."))
             continue
         used[case_id] = max(used.get(case_id, 0), number)
-        recorded.append(Recorded(case_id=case_id, number=number, transcript=transcript))
+        digest, parts = made_with
+        recorded.append(
+            Recorded(case_id=case_id, number=number, transcript=transcript, subject_digest=digest, subject=parts)
+        )
     if problems:
         more = len(problems) - MOST_PROBLEMS
         shown = problems[:MOST_PROBLEMS]
@@ -106,11 +115,20 @@ class _Fields:
                 raise _BadRowError(f"{self._path}.{name}[{index}] is not an object")
         return [_Fields(item, f"{self._path}.{name}[{index}]") for index, item in enumerate(items)]
 
+    def texts(self, name: str) -> dict[str, str] | None:
+        value: dict[str, str] | None = self._get((name,), dict)
+        if value is not None and not all(isinstance(each, str) for each in value.values()):
+            raise _BadRowError(f"{self._path}.{name} has a value that is not a string")
+        return value
+
     def arguments(self) -> str:
-        value = self._members.get("arguments")
+        value = next((self._members[key] for key in ("arguments", "args") if self._members.get(key) is not None), None)
         if value is None:
             return "{}"
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+    def value(self, name: str) -> Any:
+        return self._members.get(name, UNSET)
 
     def _get(self, names: tuple[str, ...], kind: type, required: bool = False) -> Any:
         for name in names:
@@ -142,6 +160,7 @@ def _transcript(row: _Fields) -> Transcript:
             text=row.text("text"),
             calls=[_call(call) for call in row.objects("tool_calls")],
             stop_reason=stop_reason_of(row.text("stop_reason")),
+            limit=row.text("limit"),
             usage=None if usage is None else _usage(usage),
         )
     )
@@ -154,6 +173,9 @@ def _call(call: _Fields) -> Call:
         arguments=function.arguments(),
         turn=call.whole("turn") or 1,
         id=call.text("id"),
+        result=call.value("result"),
+        fault=call.text("fault"),
+        wrapper=call.text("wrapper"),
     )
 
 

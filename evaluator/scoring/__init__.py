@@ -13,6 +13,7 @@ from typing import NamedTuple
 from evaluator import json_text
 from evaluator.cases import Case
 from evaluator.results import Score
+from evaluator.scoring import tries
 from evaluator.transcript import Infrastructure, Transcript, well_formed
 
 SCORERS = {
@@ -61,9 +62,11 @@ def prepare(scorer: str, case: Case) -> Scorer:
     except Exception as error:
         return _always(_scorer_error(error))
 
+    last = case.options.get(tries.OPTION) == "last"
+
     def guarded(transcript: Transcript) -> Score | Infrastructure:
         try:
-            return score(transcript)
+            return tries.scored(score, transcript, last=last)
         except Exception as error:
             return _scorer_error(error)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evaluator import config
 from evaluator.cases import Subject, digest_of
-from evaluator.config.subject import fingerprint_of, load_subject
+from evaluator.config.subject import load_subject
 from evaluator.errors import UserError
 from evaluator.scoring import schema as scoring_schema
 
@@ -339,7 +339,7 @@ def test_the_fingerprint_names_each_part_of_the_subject() -> None:
         tools=[SPEC],
         structured="schema",
     )
-    assert fingerprint_of(subject) == {
+    assert subject.entries() == {
         "model": "a/b",
         "structured": "schema",
         "params.temperature": "0",
@@ -351,6 +351,6 @@ def test_the_fingerprint_names_each_part_of_the_subject() -> None:
 
 
 def test_the_fingerprint_tells_a_number_from_text() -> None:
-    one = fingerprint_of(Subject(model="a/b", params={"stop": "1"}))
-    other = fingerprint_of(Subject(model="a/b", params={"stop": 1}))
+    one = Subject(model="a/b", params={"stop": "1"}).entries()
+    other = Subject(model="a/b", params={"stop": 1}).entries()
     assert one != other

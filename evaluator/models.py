@@ -1,0 +1,86 @@
+"""Several models side by side: which baseline each is compared with, and the one run that they make. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from evaluator.baselines import BaselineState, Found
+from evaluator.gate import rank
+from evaluator.results import Alone, Reason, Run, VerdictWord, models_of
+
+# Reasons that speak of what all models share.
+_SHARED = frozenset({"canary", "config", "note"})
+
+
+def baseline_of(state: BaselineState | None, model: str) -> BaselineState | None:
+    """The baseline as `model` is compared with it: its own results there, else those of the baseline's first model,
+    which it then stands in for."""
+    if not isinstance(state, Found):
+        return state
+    run = state.baseline.run
+    runs = dict(zip(models_of(run), (run, *run.beside), strict=True))
+    chosen = msgspec.structs.replace(runs.get(model, run), beside=[], alone=None)
+    return Found(state.where, msgspec.structs.replace(state.baseline, run=chosen))
+
+
+def notes(state: BaselineState | None, models: Sequence[str]) -> list[Reason]:
+    """First lines: which models are compared with another one's results. A single model needs none: that it is another
+    than the baseline's is among the differences."""
+    if not isinstance(state, Found) or len(models) < 2:
+        return []
+    known = models_of(state.baseline.run)
+    return [
+        Reason(kind="note", text=f"The baseline does not know {model}: it is compared with the baseline's {known[0]}.")
+        for model in models
+        if model not in known
+    ]
+
+
+def lost(state: BaselineState | None, models: Sequence[str]) -> list[Reason]:
+    """Reasons, one for each of several models of the baseline that the run does not have: what was evaluated then is
+    not now. A baseline of one model loses none: another stands in for it."""
+    if not isinstance(state, Found) or not state.baseline.run.beside:
+        return []
+    return [
+        Reason(kind="coverage", text=f"The baseline has the model {model}, and this run does not.")
+        for model in models_of(state.baseline.run)
+        if model not in models
+    ]
+
+
+def together(runs: Sequence[Run], missing: Sequence[Reason]) -> Run:
+    """One run of one or more: the first, with the others beside it and the verdict of all. `missing`: of `lost`."""
+    first, *others = runs
+    if not others and not missing:
+        return first
+    verdict: VerdictWord = min(runs, key=lambda each: rank(each.verdict, each.reasons)).verdict
+    if missing and rank("inconclusive", missing) < min(rank(each.verdict, each.reasons) for each in runs):
+        verdict = "inconclusive"
+    decisive = [each for each in runs if each.verdict == verdict]
+    rest = [each for each in runs if each.verdict not in (verdict, "pass")]
+    reasons = [reason for each in decisive for reason in _named(each)]
+    open_questions = list(missing)
+    warnings = [reason for each in rest for reason in _named(each)]
+    return msgspec.structs.replace(
+        first,
+        verdict=verdict,
+        reasons=_once([*(open_questions if verdict == "inconclusive" else []), *reasons]),
+        warnings=_once([*([] if verdict == "inconclusive" else open_questions), *warnings, *first.warnings]),
+        beside=others,
+        alone=Alone(verdict=first.verdict, reasons=first.reasons),
+    )
+
+
+def _named(run: Run) -> list[Reason]:
+    model = models_of(run)[0]
+    return [
+        reason if reason.kind in _SHARED else msgspec.structs.replace(reason, text=f"{model}: {reason.text}")
+        for reason in run.reasons
+    ]
+
+
+def _once(reasons: Sequence[Reason]) -> list[Reason]:
+    """Each reason once; a struct with only plain fields is equal by its text and kind."""
+    return list({(reason.kind, reason.text): reason for reason in reasons}.values())
