@@ -12,6 +12,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/check-jsonschema --check-metaschema evaluator/config/trap.schema.json evaluator/formats/trace.schema.json
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/workflows/*.yml
 	$(BIN)/zizmor --offline --quiet --config examples/zizmor.yml action.yml .github/workflows examples/workflows/*.yml

@@ -1,8 +1,8 @@
 """Replay canaries: recorded outputs with the verdict that each must get. One that gets another means that a scorer, the
-extractor, the parser or a package below them has changed: validator drift.
+extractor, the parser, a normalizer or a package below them has changed: validator drift.
 
 A set is a folder with manifest.json, `{"version", "files": {file: number of canaries}}`, and those files, each the
-JSON of `_File`; docs/scoring.md describes them.
+JSON of `canary_files.File`; docs/scoring.md describes them.
 """
 
 from __future__ import annotations
@@ -13,73 +13,42 @@ from typing import Any
 
 import msgspec
 
+from evaluator.canary_files import (
+    File,
+    Manifest,
+    NormalizeCanary,
+    ScoreCanary,
+    Setup,
+    TextCanary,
+    ToolCallCanary,
+    transcript_of,
+)
 from evaluator.cases import Case, Request
 from evaluator.errors import UserError, user_error
 from evaluator.json_text import JsonFault, parse_json
-from evaluator.results import CanaryResult, CanaryResults
-from evaluator.scoring import prepare
+from evaluator.results import CanaryResult, CanaryResults, Finding
+from evaluator.scoring import SCORERS, prepare
 from evaluator.scoring.extract_json import extract_json
-from evaluator.transcript import Call, Infrastructure, Transcript, well_formed
+from evaluator.transcript import Call, Infrastructure, well_formed
 
 MANIFEST = "manifest.json"
 MAX_BYTES = 8 * 1024 * 1024
 
 
-class Setup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The case that score canaries answer; as the fields of `Case` and `Request`."""
-
-    matchers: list[dict[str, Any]]
-    function: dict[str, Any] | None = None
-    options: dict[str, Any] = {}
-
-
-class ScoreCanary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An answer (`text` repeated `times`, or `calls`) to the setup that `setup` names or to `matchers` of its own."""
-
-    id: str
-    verdict: str
-    setup: str | None = None
-    matchers: list[dict[str, Any]] | None = None
-    options: dict[str, Any] = {}
-    text: str | None = None
-    times: int = 1
-    calls: list[Call] = []
-    stop_reason: str | None = "stop"
-
-
-class TextCanary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A text, repeated `times`, for the parser or the extractor."""
-
-    id: str
-    verdict: str
-    text: str
-    times: int = 1
-    wants_object: bool = False
-
-
-class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    setups: dict[str, Setup] = {}
-    score: list[ScoreCanary] = []
-    parse: list[TextCanary] = []
-    extract: list[TextCanary] = []
-
-
-class _Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    version: str
-    files: dict[str, int]
-
-
 class CanarySet(msgspec.Struct, frozen=True, kw_only=True):
-    """A loaded set. Each of `scores` comes with the case that it answers."""
+    """A loaded set. Each of `scores` comes with the scorer and the case that it answers."""
 
     version: str
-    scores: list[tuple[ScoreCanary, Case]]
+    scores: list[tuple[ScoreCanary, str, Case]]
     parses: list[TextCanary]
     extracts: list[TextCanary]
+    tool_calls: list[ToolCallCanary]
+    normalizes: list[NormalizeCanary]
 
     def ids(self) -> list[str]:
         """The id of every canary."""
-        return [*(canary.id for canary, _ in self.scores), *(canary.id for canary in self.parses + self.extracts)]
+        texts = (self.parses, self.extracts, self.tool_calls, self.normalizes)
+        return [canary.id for canary, *_ in self.scores] + [canary.id for kind in texts for canary in kind]
 
 
 def builtin_directory() -> Path:
@@ -95,22 +64,23 @@ def load(directory: Path) -> CanarySet:
     Raises UserError `canaries-broken` where it is missing, malformed, empty, or not as many as its manifest says: a
     ruler that lost its marks would otherwise measure everything as right.
     """
-    manifest = _read(directory / MANIFEST, _Manifest)
-    scores: list[tuple[ScoreCanary, Case]] = []
-    parses: list[TextCanary] = []
-    extracts: list[TextCanary] = []
+    manifest = _read(directory / MANIFEST, Manifest)
+    canaries = CanarySet(version=manifest.version, scores=[], parses=[], extracts=[], tool_calls=[], normalizes=[])
     for name, count in manifest.files.items():
         path = directory / name
         if Path(name).name != name or path.is_symlink():
             raise _broken(directory / MANIFEST, f"{name!r} is not a file of the set's own folder")
-        file = _read(path, _File)
-        found = len(file.score) + len(file.parse) + len(file.extract)
-        if found != count or not found:
-            raise _broken(path, f"holds {found} canaries; the manifest says {count}")
-        scores += [(canary, _case(canary, file.setups, path)) for canary in file.score]
-        parses += file.parse
-        extracts += file.extract
-    canaries = CanarySet(version=manifest.version, scores=scores, parses=parses, extracts=extracts)
+        file = _read(path, File)
+        if file.count() != count or not count:
+            raise _broken(path, f"holds {file.count()} canaries; the manifest says {count}")
+        for canary in file.tool_call:
+            if (canary.message is None) == (canary.text is None):
+                raise _broken(path, f"{canary.id}: either a message or a text")
+        canaries.scores.extend((canary, *_case(canary, file.setups, path)) for canary in file.score)
+        canaries.parses.extend(file.parse)
+        canaries.extracts.extend(file.extract)
+        canaries.tool_calls.extend(file.tool_call)
+        canaries.normalizes.extend(file.normalize)
     ids = canaries.ids()
     if not ids:
         raise _broken(directory / MANIFEST, "the set is empty")
@@ -122,30 +92,36 @@ def load(directory: Path) -> CanarySet:
 
 def run(canaries: CanarySet) -> CanaryResults:
     """Every canary scored again. Never raises: what crashes is a canary that is not ok."""
-    results = [_result(canary, _score, canary, case) for canary, case in canaries.scores]
-    results += [_result(canary, _parse, canary) for canary in canaries.parses]
-    results += [_result(canary, _extract, canary) for canary in canaries.extracts]
+    results = [_result(canary, _score, scorer, case) for canary, scorer, case in canaries.scores]
+    results += [_result(canary, _parse) for canary in canaries.parses]
+    results += [_result(canary, _extract) for canary in canaries.extracts]
+    results += [_result(canary, _read_calls) for canary in canaries.tool_calls]
+    results += [_result(canary, _normalize) for canary in canaries.normalizes]
     return CanaryResults(version=canaries.version, cases=results)
 
 
-def _result(canary: ScoreCanary | TextCanary, judge: Any, *arguments: Any) -> CanaryResult:
+def _result(canary: Any, judge: Any, *arguments: Any) -> CanaryResult:
     try:
-        got = judge(*arguments)
+        got = judge(canary, *arguments)
     except Exception as error:
         got = well_formed(f"crashed with {type(error).__name__}: {error}"[:300])
     return CanaryResult(id=canary.id, expected=canary.verdict, got=got, ok=got == canary.verdict)
 
 
-def _score(canary: ScoreCanary, case: Case) -> str:
-    text = canary.text * canary.times if canary.text is not None else None
-    transcript = Transcript(text=text, calls=canary.calls, stop_reason=canary.stop_reason)
-    score = prepare("trapstreet", case)(transcript)
+def _score(canary: ScoreCanary, scorer: str, case: Case) -> str:
+    later = None if canary.later is None else [transcript_of(each) for each in canary.later]
+    score = prepare(scorer, case)(msgspec.structs.replace(transcript_of(canary), later=later))
     if isinstance(score, Infrastructure):
         return f"infrastructure {score.kind}"
     words = ["passed" if score.passed else f"failed {score.failure_mode}"]
     words += [f"{name}={value:g}" for name, value in sorted(score.values.items())]
-    found = [f"{finding.path}:{finding.keyword}" for finding in score.findings]
+    found = [_place(finding) for finding in score.findings]
     return " ".join([*words, "|", *found] if found else words)
+
+
+def _place(finding: Finding) -> str:
+    step = f"#{finding.step}" if finding.step is not None else ""
+    return f"{step}{finding.path}:{finding.keyword}"
 
 
 def _parse(canary: TextCanary) -> str:
@@ -162,20 +138,56 @@ def _described(value: Any) -> str:
     return f"value {json.dumps(value)}"
 
 
-def _case(canary: ScoreCanary, setups: dict[str, Setup], path: Path) -> Case:
-    if canary.matchers is not None:
-        setup = Setup(matchers=canary.matchers, options=canary.options)
-    elif canary.setup in setups:
-        named = setups[canary.setup]
-        setup = msgspec.structs.replace(named, options=named.options | canary.options)
-    else:
-        raise _broken(path, f"{canary.id}: neither matchers nor a known setup")
-    return Case(
-        id=canary.id,
-        request=Request(messages=[], function=setup.function),
-        expected={"matchers": setup.matchers},
-        options=setup.options,
-    )
+def _read_calls(canary: ToolCallCanary) -> str:
+    from evaluator import tool_calls
+
+    if canary.message is not None:
+        return _calls(tool_calls.native(canary.message))
+    reading = tool_calls.in_text((canary.text or "") * canary.times, canary.tools)
+    return f"{_calls(reading.calls)} | text {json.dumps(reading.text)}"
+
+
+def _calls(calls: list[Call]) -> str:
+    return " + ".join(map(_call, calls)) if calls else "no call"
+
+
+def _call(call: Call) -> str:
+    """The arguments as JSON in one form, so that the white space in which they came plays no part."""
+    wrapper = call.wrapper or "tool_calls"
+    if call.fault is not None:
+        return f"malformed {wrapper} {call.tool}".rstrip()
+    value = parse_json(call.arguments)
+    written = f"text {json.dumps(call.arguments)}" if isinstance(value, JsonFault) else json.dumps(value)
+    return f"{wrapper} {call.tool} {written}"
+
+
+def _normalize(canary: NormalizeCanary) -> str:
+    from evaluator.scoring import normalizers
+
+    try:
+        normalizer = normalizers.normalizer(canary.normalizer)
+    except normalizers.UnknownNormalizerError:
+        return "unknown"
+    return f"text {json.dumps(normalizer(canary.text * canary.times))}"
+
+
+_OF_CASE = ("scorer", "matchers", "expected", "tools", "function")
+
+
+def _case(canary: ScoreCanary, setups: dict[str, Setup], path: Path) -> tuple[str, Case]:
+    if canary.setup is not None and canary.setup not in setups:
+        raise _broken(path, f"{canary.id}: there is no setup {canary.setup!r}")
+    named = setups[canary.setup] if canary.setup is not None else Setup()
+    own = {field: value for field in _OF_CASE if (value := getattr(canary, field)) is not None}
+    setup = msgspec.structs.replace(named, **own, options=named.options | canary.options)
+    if (setup.matchers is None) == (setup.expected is None):
+        raise _broken(path, f"{canary.id}: what is expected stands in `expected` or in `matchers`, in one of the two")
+    scorer = setup.scorer or "trapstreet"
+    if scorer not in SCORERS:
+        raise _broken(path, f"{canary.id}: there is no scorer {scorer!r}; known are {', '.join(SCORERS)}")
+    expected = {"matchers": setup.matchers} if setup.expected is None else setup.expected
+    request = Request(messages=[], function=setup.function, tools=setup.tools or [])
+    return scorer, Case(id=canary.id, request=request, expected=expected, options=setup.options)
 
 
 def _read(path: Path, shape: type[Any]) -> Any:

@@ -46,6 +46,12 @@ examples:
 a line of answers.jsonl: {"case_id": "a", "attempt": 1, "text": "…", "tool_calls": […], "stop_reason": "stop"}
 without --config only coverage and canaries are judged; with it, the gate and baseline of that file
 """,
+    "record": """\
+examples:
+  trapgate record --task refunds                       run it live, write the recordings into its fixtures
+  trapgate record --task refunds --output recorded/    the same into another folder
+  trapgate record --import chat-log.jsonl --output evals/refunds    drafts of fixtures from a log; edit what is expected
+""",
     "compare": """\
 examples:
   trapgate compare .trap/baseline.json trapgate-results/results.json
@@ -131,6 +137,17 @@ def _parser() -> argparse.ArgumentParser:
     _unsafe_option(score)
     _output_option(score)
     _json_option(score)
+
+    record = _command(
+        commands, "record", "write what a model does, or did by a log, into fixtures", commands_module("record")
+    )
+    _config_option(record)
+    record.add_argument("--task", metavar="T", help="which task of trap.yaml, where it has several")
+    record.add_argument("--model", metavar="M", help="another model than trap.yaml's")
+    record.add_argument(
+        "--import", metavar="LOG", type=Path, dest="log", help="make drafts of a log of OpenAI or Anthropic messages"
+    )
+    record.add_argument("--output", metavar="DIR", type=Path, help="folder of the fixtures; in place when left out")
 
     canaries = _command(commands, "canaries", "re-score the canaries; no model is called", commands_module("canaries"))
     canaries.add_argument("--config", metavar="FILE", type=Path, help="also the canaries that this trap.yaml adds")

@@ -7,7 +7,7 @@ import getpass
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import msgspec
 from evaluator import config as configuration
 from evaluator.baselines import BaselineState, Found, Missing, file
 from evaluator.config.types import Config
-from evaluator.errors import EXIT_CONFIGURATION, EXIT_DRIFT, EXIT_PASS, user_error
+from evaluator.errors import EXIT_CONFIGURATION, EXIT_DRIFT, EXIT_INCONCLUSIVE, EXIT_PASS, user_error
 from evaluator.gate import exit_code
 from evaluator.results import (
     SCHEMA_VERSION,
@@ -80,6 +80,59 @@ def score(options: argparse.Namespace) -> int:
         unsafe_judges=options.unsafe_judges,
     )
     return _report(result, options)
+
+
+def record(options: argparse.Namespace) -> int:
+    """`trapgate record`: a live run, or a log, into fixtures. Exit 3 where some attempt had no answer."""
+    return _import(options) if options.log is not None else _record(options)
+
+
+def _import(options: argparse.Namespace) -> int:
+    from evaluator.recording.record import import_logs
+
+    if options.output is None:
+        mend = "Say where the drafts go: --output evals/refunds."
+        raise user_error("record-output", "no folder for the drafts", where=str(options.log), mend=mend)
+    imported = import_logs(options.log, options.output, os.environ)
+    for note in imported.notes:
+        print(f"note: {note}")
+    _say_written(imported.written, imported.masked)
+    print("next: edit expected_invocations in each, then trapgate validate")
+    return EXIT_PASS
+
+
+def _record(options: argparse.Namespace) -> int:
+    from evaluator.progress import progress
+    from evaluator.recording import live
+    from evaluator.runners.stopping import stop_on_signals
+
+    config, folder = _config(options.config)
+    with stop_on_signals() as stop:
+        done = live.record(
+            config,
+            folder=folder,
+            cache=_cache(os.environ),
+            task_name=options.task,
+            output=options.output,
+            progress=progress(sys.stderr),
+            environ=os.environ,
+            model=options.model,
+            stop=stop,
+        )
+    for note in done.notes:
+        print(f"note: {note}")
+    _say_written(done.written, done.masked)
+    print(f"{done.attempts} attempts recorded")
+    for kind, count in done.lost.items():
+        print(f"{count} without an answer: {kind}")
+    return EXIT_INCONCLUSIVE if done.lost else EXIT_PASS
+
+
+def _say_written(written: Sequence[Path], masked: int) -> None:
+    for path in written:
+        print(f"wrote {path}")
+    if masked:
+        print(f"{masked} secrets were masked")
 
 
 def canaries(options: argparse.Namespace) -> int:

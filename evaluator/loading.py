@@ -12,7 +12,9 @@ from evaluator import canaries, formats
 from evaluator.cases import SUBJECT, Task
 from evaluator.config.types import Config, TaskConfig
 from evaluator.errors import user_error
+from evaluator.formats.trace.golds import complete
 from evaluator.results import CanaryResults
+from evaluator.scoring import tries
 from evaluator.sources import location
 from evaluator.sources.fetch import fetch
 
@@ -42,19 +44,29 @@ def selected(config: Config, names: Sequence[str] | None) -> list[TaskConfig]:
 
 def load(wanted: TaskConfig, folder: Path, cache: Path, environ: Mapping[str, str]) -> Task:
     """The task that `wanted` describes, from its fetched source. Raises UserError."""
+    return load_with_folder(wanted, folder, cache, environ)[0]
+
+
+def load_with_folder(wanted: TaskConfig, folder: Path, cache: Path, environ: Mapping[str, str]) -> tuple[Task, Path]:
+    """The same, with the folder where the source's files are."""
     fetched = fetch(location.parse(wanted.source, where=wanted.name), base=folder, cache=cache, environ=environ)
     task = formats.load(wanted, fetched.directory, fetched.ref)
-    return msgspec.structs.replace(task, notes=[*task.notes, *fetched.notes])
+    cases = task.cases
+    if wanted.retry.score == "last" and wanted.retry.max_attempts > 1:
+        asked_otherwise = {tries.OPTION: "last"}
+        cases = [msgspec.structs.replace(case, options=case.options | asked_otherwise) for case in cases]
+    return msgspec.structs.replace(task, cases=cases, notes=[*task.notes, *fetched.notes]), fetched.directory
 
 
 def with_tools(task: Task, tools: list[dict[str, Any]]) -> Task:
-    """`task` with the tools that trap.yaml names on offer in each of its cases."""
+    """`task` with the tools that trap.yaml names on offer in each of its cases. Expected calls that lack an argument
+    which such a tool requires say too little to be tried on the scorer."""
     if not tools:
         return task
     offered = {**task.tools, SUBJECT: tools}
-    return msgspec.structs.replace(
-        task, tools=offered, cases=[msgspec.structs.replace(case, tools=offered) for case in task.cases]
-    )
+    cases = [msgspec.structs.replace(case, tools=offered) for case in task.cases]
+    cases = [msgspec.structs.replace(case, golds=complete(case.golds, case.offered())) for case in cases]
+    return msgspec.structs.replace(task, tools=offered, cases=cases)
 
 
 def _fetched(source: str, folder: Path, cache: Path, environ: Mapping[str, str]) -> Path:

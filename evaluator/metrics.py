@@ -14,6 +14,7 @@ from statistics import fmean
 from evaluator.cases import Task
 from evaluator.results import Attempt, CaseResult, Metric, SliceResult, TaskResult, Totals
 from evaluator.statistics import mean_interval, wilson
+from evaluator.transcript import Usage
 from evaluator.vocabulary import AMOUNT_METRICS, COUNT_METRICS, FAILURE_MODE_PREFIX, SHARE_METRICS
 
 
@@ -60,7 +61,7 @@ def metric_of(metric: str, cases: Iterable[CaseResult], k: int) -> Metric | None
         return None
     if metric in COUNT_METRICS:
         around = mean_interval(values)
-        low, high = around if around is not None else (None, None)
+        low, high = (max(0.0, around[0]), around[1]) if around is not None else (None, None)
         return Metric(value=fmean(values), n=len(values), low=low, high=high)
     share = fmean(values)
     interval = wilson(share, len(values))
@@ -168,13 +169,26 @@ def _sum(metric: str, cases: Iterable[CaseResult]) -> float | None:
 
 def _amounts(metric: str, cases: Iterable[CaseResult]) -> list[float | None]:
     """Tokens or dollars of every attempt that may have cost something, None where unknown. One that was never sent, or
-    was answered by an HTTP error, cost nothing; one that timed out or was cut off may have been billed all the same."""
+    was answered by an HTTP error, cost nothing; one that timed out or was cut off may have been billed all the same. A
+    conversation that failed has cost what its answers had cost by then."""
     return [
-        getattr(attempt.transcript.usage, metric) if attempt.transcript and attempt.transcript.usage else None
+        getattr(usage, metric, None)
         for case in cases
         for attempt in case.attempts
-        if attempt.status != "not_run" and not _http_error(attempt)
+        if attempt.status != "not_run"
+        for usage in _usages(attempt)
     ]
+
+
+def _usages(attempt: Attempt) -> list[Usage | None]:
+    """The usage of what the attempt was billed for, in parts; None for a part of which it is not known."""
+    failure = attempt.infrastructure
+    parts = [attempt.transcript.usage] if attempt.transcript is not None else []
+    if failure is not None and failure.usage is not None:
+        parts.append(failure.usage)
+    if attempt.transcript is None and not _http_error(attempt):
+        parts.append(None)
+    return parts
 
 
 def _http_error(attempt: Attempt) -> bool:

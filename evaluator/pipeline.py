@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evaluator import attempts, fingerprint, loading
+from evaluator import attempts, fingerprint, loading, models
 from evaluator.attempts import Made
 from evaluator.baselines import BaselineState
 from evaluator.baselines.file import not_writable, write_atomically
-from evaluator.cases import Recorded, Subject, Task, digest_of
-from evaluator.config.types import Config, GateConfig
+from evaluator.cases import SUBJECT, Recorded, Subject, Task, digest_of, short_digest
+from evaluator.config.types import Config, GateConfig, TaskConfig
 from evaluator.errors import user_error
 from evaluator.judgement import Measured, judge
 from evaluator.judging import stage
@@ -69,7 +69,7 @@ def evaluate(
 
     Raises UserError for bad configuration or input, before anything is paid for.
     """
-    from evaluator.config.subject import load_subject, with_files
+    from evaluator.config.subject import load_subjects, with_files
     from evaluator.runners import calling, client
     from evaluator.runners.command import open_solution
 
@@ -79,14 +79,15 @@ def evaluate(
     ruler = loading.run_canaries(config, folder, cache, environ)
     sound = _is_sound(ruler)
     selected = loading.selected(config, tasks)
-    subject = load_subject(config, folder, model)
+    subjects = load_subjects(config, folder, model)
     command = config.command if model is None else None
     if sound and command is None:
         client.warm_up()
-    loaded = [loading.load(task, folder, cache, environ) for task in selected]
-    warnings = [*notes, *(Reason(kind="config", text=note) for note in config.notes)]
-    results: list[TaskResult] = []
-    rulers: Mapping[str, Ruler] = {}
+    loaded = [loading.with_tools(loading.load(task, folder, cache, environ), subjects[0].tools) for task in selected]
+    asked = [subject.model for subject in subjects]
+    warnings = [*notes, *models.notes(baseline, asked)]
+    warnings += [Reason(kind="config", text=note) for note in config.notes]
+    measured: list[tuple[Subject, dict[str, Ruler], list[TaskResult]]] = []
 
     def stopped() -> bool:
         return stop is not None and stop.reason is not None
@@ -104,9 +105,9 @@ def evaluate(
                 stop=stopped,
             )
             solution = stack.enter_context(opened)
-            subject = with_files(subject, solution.digest)
+            subjects = [with_files(subjects[0], solution.digest)]
             warnings += [Reason(kind="note", text=solution.note)] if solution.note else []
-        mark = fingerprint.build(loaded, subject.entries(), ruler.version)
+        mark = fingerprint.build(loaded, {}, ruler.version)
         if solution is not None:
             isolation = ", ".join(solution.means.means)
             mark = msgspec.structs.replace(mark, packages={**mark.packages, "isolation of cmd": isolation})
@@ -119,11 +120,11 @@ def evaluate(
         warnings += stage.first_lines(bench, baseline)
         sound = _is_sound(ruler)
         if sound:  # a broken ruler measures nothing: no call is paid for
-            calling.refuse_unpriced(config, rules.gate, subject.model, command=command is not None)
-            repeats = {task.name: task.repeats for task in selected}
+            for subject in subjects:
+                calling.refuse_unpriced(config, rules.gate, subject.model, command=command is not None)
             outcomes, said = calling.make(
-                _plan(loaded, repeats),
-                subject,
+                _plan(loaded, selected, list(_keyed(subjects))),
+                _keyed(subjects),
                 config,
                 mark,
                 journal=_journal(cache, output),
@@ -135,31 +136,39 @@ def evaluate(
                 answers=cache / "answers" if reuse_answers else None,
             )
             warnings += [Reason(kind="provider", text=text) for text in said]
-            made = _by_task(loaded, outcomes)
-            rulers = stage.rulers(bench, loaded, made, baseline)
-            for task in loaded:
-                k = repeats[task.name]
-                planned = {case.id: k for case in task.cases}
-                result = _result(task, made[task.name], planned, k, rulers, deterministic=False)
-                results.append(stage.with_notes(result, bench))
+            for key, subject in _keyed(subjects).items():
+                made = _by_task(loaded, [each for each in outcomes if each.job.model == key])
+                rulers = stage.rulers(bench, loaded, made, models.baseline_of(baseline, subject.model))
+                results = [
+                    stage.with_notes(_run_result(task, wanted, made[task.name], rulers), bench)
+                    for task, wanted in zip(loaded, selected, strict=True)
+                ]
+                measured.append((subject, rulers, results))
     # Without a sound ruler every task was left out, none was removed by the change.
     chosen = {task.name for task in selected} if sound else set()
-    measured = Measured(
-        name=config.name,
-        started=started,
-        seconds=clock() - began,
-        fingerprint=msgspec.structs.replace(mark, answered=fingerprint.answered(results)),
-        canaries=ruler,
-        tasks=results,
-        subject=subject,
-        commit=commit,
-        selection=[task.name for task in selected] if tasks else None,
-        unselected=_left(config, rules, chosen) if tasks or not sound else [],
-        expected=[task.name for task in rules.tasks if not tasks or task.name in chosen] if sound else [],
-        warnings=warnings,
-    )
-    run = judge(measured, baseline, rules.gate, allow_missing=rules.baseline.allow_missing, rulers=rulers)
-    return _written(run, output, environ)
+    spent = [task for _, _, results in measured for task in results] if len(subjects) > 1 else []
+    runs: list[Run] = []
+    for subject, rulers, results in measured or [(subjects[0], {}, [])]:
+        entries = subject.entries() | _tool_entries(loaded)
+        one = Measured(
+            name=config.name,
+            started=started,
+            seconds=clock() - began,
+            fingerprint=msgspec.structs.replace(mark, subject=entries, answered=fingerprint.answered(results)),
+            canaries=ruler,
+            tasks=results,
+            subject=subject,
+            commit=commit,
+            selection=[task.name for task in selected] if tasks else None,
+            unselected=_left(config, rules, chosen) if tasks or not sound else [],
+            expected=[task.name for task in rules.tasks if not tasks or task.name in chosen] if sound else [],
+            warnings=[] if runs else warnings,
+            spent=spent,
+        )
+        own = models.baseline_of(baseline, subject.model)
+        runs.append(judge(one, own, rules.gate, allow_missing=rules.baseline.allow_missing, rulers=rulers))
+    lost = models.lost(baseline, asked) if model is None and sound else []
+    return _written(models.together(runs, lost), output, environ)
 
 
 def score(
@@ -252,24 +261,67 @@ def check(
     from evaluator.config.subject import load_subject
 
     loading.run_canaries(config, folder, cache, environ)
-    load_subject(config, folder, None)
-    tasks = [loading.load(task, folder, cache, environ) for task in config.tasks]
+    subject = load_subject(config, folder, None)
+    tasks = [loading.with_tools(loading.load(task, folder, cache, environ), subject.tools) for task in config.tasks]
     with open_bench(tasks, environ=environ, workspace=folder, unsafe=unsafe_judges) as bench:
         broken = stage.faults(bench)
         rulers = bench.rulers({})
-    return [(task, self_check(task, rulers.get(task.name)) | broken.get(task.name, {})) for task in tasks]
+    return [
+        (task, _silent(task) | self_check(task, rulers.get(task.name)) | broken.get(task.name, {})) for task in tasks
+    ]
 
 
-def _plan(tasks: Sequence[Task], repeats: Mapping[str, int]) -> list[Job]:
-    """Every attempt to be made, task by task, case by case."""
+def _keyed(subjects: Sequence[Subject]) -> dict[str, Subject]:
+    """The subjects by the names that jobs have for them: the only one needs none."""
+    return {"": subjects[0]} if len(subjects) == 1 else {subject.model: subject for subject in subjects}
+
+
+def _plan(tasks: Sequence[Task], wanted: Sequence[TaskConfig], names: Sequence[str]) -> list[Job]:
+    """Every attempt to be made, model by model, task by task, case by case."""
     from evaluator.runners.schedule import Job
 
     return [
-        Job(task.name, case.id, number, case.request)
-        for task in tasks
+        Job(
+            task=task.name,
+            case_id=case.id,
+            number=number,
+            request=case.request,
+            tools=case.offered(),
+            frozen=case.recorded,
+            retry=settings.retry.max_attempts,
+            model=name,
+        )
+        for name in names
+        for task, settings in zip(tasks, wanted, strict=True)
         for case in task.cases
-        for number in range(1, repeats[task.name] + 1)
+        for number in range(1, settings.repeats + 1)
     ]
+
+
+def _run_result(task: Task, wanted: TaskConfig, made: Sequence[Made], rulers: Mapping[str, Ruler]) -> TaskResult:
+    """The result of a task whose attempts were made now."""
+    result = _result(
+        task, made, {case.id: wanted.repeats for case in task.cases}, wanted.repeats, rulers, deterministic=False
+    )
+    return msgspec.structs.replace(result, faults=_silent(task) | result.faults)
+
+
+def _silent(task: Task) -> dict[str, str]:
+    """Case id → why its tools have no answer to what is expected of them: a fault of the case."""
+    from evaluator.runners.frozen import unanswerable
+
+    return {case.id: "; ".join(why) for case in task.cases if (why := unanswerable(case))}
+
+
+def _tool_entries(tasks: Sequence[Task]) -> dict[str, str]:
+    """Fingerprint entries for the tools that the tasks' own files hold; those of trap.yaml are the subject's."""
+    return {
+        f"{file}/{tool['name']} of {task.name}": short_digest(tool)
+        for task in tasks
+        for file, tools in task.tools.items()
+        if file != SUBJECT
+        for tool in tools
+    }
 
 
 def _by_task(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> dict[str, list[Made]]:

@@ -25,13 +25,16 @@ Status = Literal["scored", "infrastructure", "stale", "not_run"]
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One located fault. `path`: JSON path into the answer (`$.amount`); `keyword`: what failed, in JSON Schema's words
     where there is one (`type`, `required`, `enum`), else `json`, `value`, `name`, a matcher's kind. `wanted` and `got`
-    are unset where they do not apply: null and missing are different things. `step` counts calls from 1."""
+    are unset where they do not apply: null and missing are different things. `step`: the place of the expected step
+    that the call stands for, from 1; of a call that stands for none the call's own, and then the message says so.
+    `tool`: whose call it is, the one that was made where there was one."""
 
     path: str
     keyword: str
     wanted: Any | UnsetType = UNSET
     got: Any | UnsetType = UNSET
     step: int | None = None
+    tool: str | None = None
     message: str | None = None
 
 

@@ -101,13 +101,15 @@ class Infrastructure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     `refused_request`, `malformed_response`, `content_filter` (the provider held the answer back), `cost_limit`,
     `time_limit`, `cancelled`, `no_output`, `no_expected`, `unknown_matcher`, `scorer_error`; of a task's own judge
     `judge_timeout`, `judge_no_json`, `judge_crashed`, `judge_no_score`, `judge_missing` (it was not asked); of a
-    command as the solution `command_failed`, `outputs_refused`.
+    command as the solution `command_failed`, `outputs_refused`. `usage`: of the answers that the attempt had before it
+    failed, None where it had none.
     """
 
     kind: str
     message: str
     http_status: int | None = None
     tries: int = 0
+    usage: Usage | None = None
 
 
 def well_formed(text: str) -> str:

@@ -42,6 +42,15 @@ def load_subject(config: Config, folder: Path, model: str | None = None) -> Subj
     return Subject(model=name, params=config.params, system=system, tools=tools, structured=config.structured)
 
 
+def load_subjects(config: Config, folder: Path, model: str | None = None) -> list[Subject]:
+    """The subject with each of the file's models, in its order; with `model` alone where it is given. Errors as
+    `load_subject`."""
+    first = load_subject(config, folder, model)
+    if model is not None or not config.models:
+        return [first]
+    return [msgspec.structs.replace(first, model=name) for name in config.models]
+
+
 def _subject_of(command: CommandConfig) -> Subject:
     """A command stands where a model would; what it runs is added once there is a copy of it (`with_files`)."""
     params: dict[str, Any] = {"timeout": command.program.timeout, "env": command.env}

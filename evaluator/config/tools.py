@@ -1,4 +1,8 @@
-"""Tool specs of OpenAI, Anthropic and MCP → `{"name", "description", "parameters"}`, OpenAI's function spec."""
+"""Tool specs of OpenAI, Anthropic and MCP → `{"name", "description", "parameters"}`, OpenAI's function spec.
+
+`strict` is kept where it is given. `read_only` is true where the spec says that a call changes nothing: by a plain
+`read_only: true`, or as MCP has it, by `annotations.readOnlyHint`.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,8 @@ Spec = dict[str, Any]
 
 # The one key that holds the JSON Schema of the arguments, by which the dialect is told.
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
-_READ = ("name", "description", "type", "strict", *_SCHEMA_KEYS)
-# Of MCP and Anthropic; they say nothing about what the model may call.
+_READ = ("name", "description", "type", "strict", "read_only", *_SCHEMA_KEYS)
+# Of MCP and Anthropic; but for a hint in the annotations they say nothing about what the model may call.
 _IGNORED = ("_meta", "annotations", "cache_control", "execution", "icons", "input_examples", "outputSchema", "title")
 _GORILLA = {"dict": "object", "float": "number", "tuple": "array", "any": None}
 _NO_ARGUMENTS: Spec = {"type": "object", "properties": {}}
@@ -85,7 +89,14 @@ def _normalised(document: Document, path: Path_) -> tuple[Spec | None, list[Prob
     }
     if "strict" in spec:
         found["strict"] = spec["strict"]
+    if spec.get("read_only", _hint(spec)):
+        found["read_only"] = True
     return found, []
+
+
+def _hint(spec: Spec) -> bool:
+    annotations = spec.get("annotations")
+    return isinstance(annotations, dict) and annotations.get("readOnlyHint") is True
 
 
 def _unwrapped(document: Document, path: Path_) -> tuple[Any, Path_]:
@@ -113,8 +124,9 @@ def _faults(document: Document, path: Path_, spec: Spec) -> Iterator[Problem]:
         yield _problem(document, path, "the tool has no name", 'Write `"name"` as text.')
     if not isinstance(spec.get("description", ""), str):
         yield _problem(document, (*path, "description"), f"wanted text, got {described(spec['description'])}")
-    if not isinstance(spec.get("strict", False), bool):
-        yield _problem(document, (*path, "strict"), f"wanted true or false, got {described(spec['strict'])}")
+    for key in ("strict", "read_only"):
+        if not isinstance(spec.get(key, False), bool):
+            yield _problem(document, (*path, key), f"wanted true or false, got {described(spec[key])}")
     schema_keys = [key for key in _SCHEMA_KEYS if key in spec]
     if len(schema_keys) > 1:
         yield _problem(document, path, f"{' and '.join(schema_keys)} are both given", "Keep one of them.")
@@ -131,12 +143,16 @@ def _schema_faults(document: Document, path: Path_, schema: Any) -> Iterator[Pro
         message = f"the arguments of a tool are an object, not {described(kind)}"
         yield _problem(document, (*path, "type"), message)
         return
-    found = False
-    for error in _meta_errors(schema):
-        found = True
-        yield _schema_fault(document, (*path, *error.absolute_path), error)
-    if not found:
-        yield from _unusable(document, path, schema)
+    from evaluator.scoring.schema import SchemaError, compile_schema
+
+    try:
+        compile_schema(schema)
+    except SchemaError as refusal:
+        errors = _meta_errors(schema)
+        yield from (_schema_fault(document, (*path, *error.absolute_path), error) for error in errors)
+        if not errors:
+            # Patterns that are none, references to other places, nesting without end: what no schema of schemas finds.
+            yield _problem(document, path, _shortened(str(refusal)))
 
 
 def _meta_errors(schema: Spec) -> list[Any]:
@@ -148,17 +164,7 @@ def _meta_errors(schema: Spec) -> list[Any]:
     try:
         return list(islice(draft(draft.META_SCHEMA).iter_errors(schema), MAX_SHOWN))
     except RecursionError:
-        return []  # the bounded check that follows says it
-
-
-def _unusable(document: Document, path: Path_, schema: Spec) -> Iterator[Problem]:
-    """Patterns that are none, references to other places, nesting without end: what no schema of schemas finds."""
-    from evaluator.scoring.schema import SchemaError, compile_schema
-
-    try:
-        compile_schema(schema)
-    except SchemaError as error:
-        yield _problem(document, path, _shortened(str(error)))
+        return []  # what refused the schema has said it
 
 
 def _schema_fault(document: Document, path: Path_, error: Any) -> Problem:

@@ -16,6 +16,7 @@ from evaluator.errors import UserError, user_error
 
 FORMATS = {
     "trapstreet": "evaluator.formats.trapstreet",
+    "trace": "evaluator.formats.trace",
 }
 # Formats whose tasks can bring a judge of their own.
 OWN_JUDGES = frozenset({"trapstreet"})
@@ -41,7 +42,7 @@ def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
     if name is None:
         raise user_error(
             "format-unknown",
-            f"{source.location} looks like no task: there is no traptask.yaml and no folder inputs/",
+            f"{source.location} looks like no task: there is no traptask.yaml, no folder inputs/ and no fixture",
             where=_place(config),
             mend="Check the source's path (#subdirectory=… for git), or name the format.",
         )

@@ -5,9 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from evaluator.cases import SourceRef
 from evaluator.errors import Problem
 
 MAX_BYTES = 8 * 1024 * 1024
+
+
+def shown_as(source: SourceRef) -> str:
+    """How a source's folder is named in messages."""
+    return (source.location if source.commit is None else source.subdirectory or source.location).rstrip("/")
 
 
 @dataclass

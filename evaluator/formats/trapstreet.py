@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from evaluator.cases import Case, Request, SourceRef, Task
-from evaluator.config.types import Include, TaskConfig
+from evaluator.config.types import TaskConfig
 from evaluator.errors import UserError, user_error
 from evaluator.formats import own_judge
-from evaluator.formats.confined import TaskFolder
+from evaluator.formats.confined import TaskFolder, shown_as
 from evaluator.formats.function_spec import FunctionSpecError, function_in
+from evaluator.formats.included import included, nothing_left, some
 from evaluator.formats.traptask import FILE, DeclaredCase, TrapTask, read_traptask
 from evaluator.json_text import JsonFault, parse_json
 from evaluator.scoring import COMPARED, JUDGED
@@ -34,7 +34,7 @@ def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
     Raises UserError: `task-malformed` with every problem found, `task-option`, `task-empty`.
     """
     options = _options(config)
-    folder = TaskFolder(directory, _shown_as(source))
+    folder = TaskFolder(directory, shown_as(source))
     traptask = read_traptask(folder, own_judge=config.judge != "builtin")
     judge = own_judge.read(config, folder, traptask) if config.judge != "builtin" and not folder.problems else None
     inputs = _inputs_folder(folder, traptask)
@@ -47,7 +47,7 @@ def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
         else:
             ids = {case.id for case in declared}
             notes += [f"{traptask.inputs}/{name} is no declared case" for name in present if name not in ids]
-    chosen = [case for case in declared or [] if _included(case, config.include)]
+    chosen = [case for case in declared or [] if included(case.id, case.tags, config.include)]
     wanted = [case for case in chosen if not case.skip]
     cases = []
     if inputs is not None:
@@ -56,10 +56,16 @@ def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
     if folder.problems:
         raise UserError(MALFORMED, *dict.fromkeys(folder.problems))
     if not cases:
-        raise _nothing_left(config, len(declared or []), len(chosen))
+        raise nothing_left(
+            config,
+            len(declared or []),
+            len(chosen),
+            none="A case is a folder in inputs/, named by its id.",
+            listed_in=FILE,
+        )
     unscored = [case.id for case in cases if case.expected is None]
     if traptask.scored and unscored:
-        notes.append(f"without an expected answer, so never scored: {_some(unscored)}")
+        notes.append(f"without an expected answer, so never scored: {some(unscored)}")
     return Task(
         name=config.name,
         format=NAME,
@@ -89,10 +95,6 @@ def _options(config: TaskConfig) -> dict[str, Any]:
     return options
 
 
-def _shown_as(source: SourceRef) -> str:
-    return (source.location if source.commit is None else source.subdirectory or source.location).rstrip("/")
-
-
 def _inputs_folder(folder: TaskFolder, traptask: TrapTask) -> Path | None:
     inputs = folder.directory / traptask.inputs
     if not folder.inside(inputs):
@@ -103,26 +105,6 @@ def _inputs_folder(folder: TaskFolder, traptask: TrapTask) -> Path | None:
         )
         return None
     return inputs
-
-
-def _included(case: DeclaredCase, include: Include) -> bool:
-    tagged = not include.tags or bool(set(include.tags) & set(case.tags))
-    return tagged and (not include.ids or any(fnmatchcase(case.id, glob) for glob in include.ids))
-
-
-def _nothing_left(config: TaskConfig, declared: int, chosen: int) -> UserError:
-    if not declared:
-        message, mend = "the task has no case", "A case is a folder in inputs/, named by its id."
-    elif chosen:
-        message, mend = "every case that is included is marked skip", "Include others, or leave the task out."
-    else:
-        message = f"include leaves none of the {declared} cases"
-        mend = "Check the tags and the id globs against traptask.yaml."
-    return user_error("task-empty", message, where=f"tasks.{config.name}", mend=mend)
-
-
-def _some(ids: list[str]) -> str:
-    return ", ".join(ids[:5]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
 
 
 class _CaseReader:

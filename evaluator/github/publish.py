@@ -42,7 +42,7 @@ def outputs(run: Run, code: int, results: str) -> dict[str, str]:
         "coverage": f"{run.totals.scored / run.totals.planned:.4f}" if run.totals.planned else "",
         "regressed": "" if compared is None else str(sum(len(task.regressed) for task in compared)),
         "fixed": "" if compared is None else str(sum(len(task.fixed) for task in compared)),
-        "cost-usd": f"{run.totals.cost_usd:.6f}" if run.totals.cost_state == "known" else "",
+        "cost-usd": _cost(run),
     }
 
 
@@ -155,3 +155,11 @@ def _inside(workspace: Path, file: str) -> bool:
 def _verbatim(text: str) -> str:
     """Text from anywhere as an indented code block, in which Markdown has no meaning."""
     return "".join(f"    {line}\n" for line in text.splitlines())
+
+
+def _cost(run: Run) -> str:
+    """Dollars of all models; empty where the price of any is not known."""
+    totals = [each.totals for each in (run, *run.beside)]
+    if any(each.cost_state != "known" for each in totals):
+        return ""
+    return f"{sum(each.cost_usd or 0.0 for each in totals):.6f}"

@@ -1,6 +1,7 @@
-"""Fitting a report into a number of bytes: details go first, then long lists are cut, then slices and the rest go.
+"""Fitting a report into a number of bytes: details go first, then long lists are cut, then slices, what is below the
+table of the models about those beside the first, and the rest.
 
-The verdict, its reasons and the metric table are never given up for anything below them.
+The verdict, its reasons, the table of the models and the metric table are never given up for anything below them.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ _CUT_NOTE = "\n\n… cut here: this is the most that fits. All of it is in resul
 
 @dataclass(frozen=True)
 class Level:
-    """How much is shown: findings of a case, bytes of a value, rows of a list, names in a row, and whether slices."""
+    """How much is shown: findings of a case, bytes of a value, rows of a list, names in a row, and whether slices and
+    the sections of the other models."""
 
     findings: int = _ALL
     value_bytes: int = 400
     rows: int = _ALL
     names: int = _ALL
     slices: bool = True
+    beside: bool = True
 
 
 LEVELS = (
@@ -35,8 +38,9 @@ LEVELS = (
     Level(findings=1, value_bytes=60, rows=100, names=100),
     Level(findings=1, value_bytes=60, rows=25, names=25),
     Level(findings=1, value_bytes=60, rows=25, names=25, slices=False),
-    Level(findings=1, value_bytes=60, rows=5, names=5, slices=False),
-    Level(rows=0, names=0, slices=False),
+    Level(findings=1, value_bytes=60, rows=25, names=25, slices=False, beside=False),
+    Level(findings=1, value_bytes=60, rows=5, names=5, slices=False, beside=False),
+    Level(rows=0, names=0, slices=False, beside=False),
 )
 
 
@@ -59,7 +63,9 @@ def fit(view: View, render: Callable[[View], str], max_bytes: int) -> str:
 def _least_bytes(view: View) -> int:
     """Less than any rendering needs: spares laying out thousands of rows only to see that they are too many."""
     cases = (*view.regressed.shown, *view.failed.shown, *view.fixed.shown)
-    return _ROW_BYTES * sum(max(1, len(case.findings.shown)) for case in cases)
+    own = _ROW_BYTES * sum(max(1, len(case.findings.shown)) for case in cases)
+    # The fixed cases of the other models are not shown.
+    return own + sum(_least_bytes(replace(other, fixed=Listing())) for other in view.beside)
 
 
 def reduce(view: View, level: Level) -> View:
@@ -68,10 +74,12 @@ def reduce(view: View, level: Level) -> View:
         return view
     return replace(
         view,
+        other_figures=view.other_figures.first(level.rows),
         validator_drift=view.validator_drift.first(level.rows),
         regressed=_cases(view.regressed, level),
         failed=_cases(view.failed, level),
         fixed=_cases(view.fixed, level),
+        flips=view.flips.first(level.rows),
         coverage=_coverage(view.coverage, level),
         unpaired=_names(view.unpaired, level),
         modes=view.modes.first(level.rows),
@@ -82,6 +90,7 @@ def reduce(view: View, level: Level) -> View:
         faults=view.faults.first(level.rows),
         task_notes=view.task_notes.first(level.rows),
         versions=view.versions.first(level.rows),
+        beside=[reduce(other, level) for other in view.beside] if level.beside else [],
         shortened=True,
     )
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from evaluator.metrics import case_value
 from evaluator.reports import numbers
+from evaluator.reports.models import all_runs, model_of
 from evaluator.results import Run, TaskResult
 
 
 def facts(run: Run) -> list[str]:
-    """Short phrases, at most one with a dollar sign: two on a line would be set as a formula."""
-    return [_coverage(run), _canaries(run), _cost(run), *_tokens(run), numbers.duration(run.totals.seconds)]
+    """Short phrases, at most one with a dollar sign: two on a line would be set as a formula. Of several models, the
+    sums over all of them."""
+    seconds = max(each.totals.seconds for each in all_runs(run))  # models run side by side
+    return [_coverage(run), _canaries(run), _cost(run), *_tokens(run), numbers.duration(seconds)]
 
 
 def _coverage(run: Run) -> str:
-    return f"{numbers.count(run.totals.scored)} of {numbers.counted(run.totals.planned, 'planned attempt')} scored"
+    scored = sum(each.totals.scored for each in all_runs(run))
+    planned = sum(each.totals.planned for each in all_runs(run))
+    return f"{numbers.count(scored)} of {numbers.counted(planned, 'planned attempt')} scored"
 
 
 def _canaries(run: Run) -> str:
@@ -27,16 +35,18 @@ def _canaries(run: Run) -> str:
 
 
 def _cost(run: Run) -> str:
-    totals = run.totals
-    if totals.attempts == 0:
+    runs = [each for each in all_runs(run) if each.totals.attempts]
+    if not runs:
         return "no attempt was made"
-    if totals.cost_usd is None or totals.cost_state == "unknown":
+    totals = [each.totals for each in runs]
+    known = [t.cost_usd for t in totals if t.cost_usd is not None and t.cost_state != "unknown"]
+    if not known:
         why = "no price known for this model" if run.subject is not None else "recorded outputs carry no price"
         return f"cost unknown ({why})"
-    if totals.cost_state == "partial":
-        unpriced = numbers.counted(sum(_unpriced(task) for task in run.tasks), "attempt")
-        return f"cost at least {numbers.money(totals.cost_usd)} ({unpriced} without a known price)"
-    return f"cost {numbers.money(totals.cost_usd)}"
+    if any(t.cost_state != "known" for t in totals):
+        unpriced = numbers.counted(sum(_unpriced(task) for each in runs for task in each.tasks), "attempt")
+        return f"cost at least {numbers.money(math.fsum(known))} ({unpriced} without a known price)"
+    return f"cost {numbers.money(math.fsum(known))}"
 
 
 def _unpriced(task: TaskResult) -> int:
@@ -48,14 +58,15 @@ def _unpriced(task: TaskResult) -> int:
 
 
 def _tokens(run: Run) -> list[str]:
-    into, out = run.totals.input_tokens, run.totals.output_tokens
-    if into is None and out is None:
+    into = [each.totals.input_tokens for each in all_runs(run) if each.totals.input_tokens is not None]
+    out = [each.totals.output_tokens for each in all_runs(run) if each.totals.output_tokens is not None]
+    if not into and not out:
         return []
-    return [f"{_tokens_or_unknown(into)} tokens in, {_tokens_or_unknown(out)} out"]
+    return [f"{_sum_or_unknown(into)} tokens in, {_sum_or_unknown(out)} out"]
 
 
-def _tokens_or_unknown(tokens: int | None) -> str:
-    return "unknown" if tokens is None else numbers.count(tokens)
+def _sum_or_unknown(tokens: Sequence[int]) -> str:
+    return numbers.count(sum(tokens)) if tokens else "unknown"
 
 
 def footer(run: Run) -> str:
@@ -64,7 +75,8 @@ def footer(run: Run) -> str:
     if run.commit:
         parts.append(f"commit {run.commit[:12]}")
     if run.subject is not None:
-        parts.append(f"model {run.subject.model}")
+        models = [model_of(each) for each in all_runs(run)]
+        parts.append(f"{'model' if len(models) == 1 else 'models'} {', '.join(models)}")
     return " · ".join(parts)
 
 

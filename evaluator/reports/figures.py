@@ -1,20 +1,20 @@
-"""The metric table and, for each task, how sure its difference is."""
+"""The metric table, and the figures that stand below it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from evaluator.reports import numbers
-from evaluator.reports.view_model import FigureRow, TaskSentence
-from evaluator.reports.words import OUTCOMES, TESTS
+from evaluator.reports.view_model import FigureRow, Listing
+from evaluator.reports.words import OUTCOMES
 from evaluator.results import Evidence, Metric, RuleResult, Run, TaskComparison, TaskResult
+from evaluator.vocabulary import AMOUNT_METRICS, COUNT_METRICS, SHARE_METRICS
 
 # The end of a rule's name, e.g. ", min 0.8, max_drop 0.05".
 _LIMITS = re.compile(r"(?:, (?:min|max|max_drop|max_rise) [^, ]+)+$")
 _RELATIVE = ("max_drop", "max_rise")
-# Shown for every task, with or without a rule.
-_ALWAYS = ("pass_rate", "schema_valid", "argument_score")
 
 
 def comparison_of(run: Run, task: str) -> TaskComparison | None:
@@ -22,6 +22,11 @@ def comparison_of(run: Run, task: str) -> TaskComparison | None:
     if run.comparison is None:
         return None
     return next((part for part in run.comparison.tasks if part.task == task), None)
+
+
+def headline_metrics(task: TaskResult) -> tuple[str, ...]:
+    """What stands in the table of every task, with or without a rule; the first is the one that counts most."""
+    return ("all_k_pass_rate", "pass_rate") if task.repeats > 1 else ("pass_rate",)
 
 
 def compared_nothing(rule: RuleResult) -> bool:
@@ -50,12 +55,37 @@ def _task_rows(run: Run, task: TaskResult) -> Iterator[FigureRow]:
     compared = comparison_of(run, task.name)
     ruled = [rule for rule in run.rules if rule.task == task.name]
     whole = {rule.metric for rule in ruled if rule.slice is None}
-    for metric in _ALWAYS:
+    standing = headline_metrics(task)
+    for metric in standing:
         if metric in whole:
             yield from (_rule_row(r, task, compared) for r in ruled if r.metric == metric and r.slice is None)
         elif metric in task.metrics:
-            yield _standing_row(metric, task, compared)
-    yield from (_rule_row(r, task, compared) for r in ruled if r.metric not in _ALWAYS or r.slice is not None)
+            yield _plain_row(metric, task, compared)
+    yield from (_rule_row(r, task, compared) for r in ruled if r.metric not in standing or r.slice is not None)
+
+
+def other_figures(run: Run) -> Listing[FigureRow]:
+    """The figures of each task that no rule speaks of."""
+    rows = []
+    for task in run.tasks:
+        compared = comparison_of(run, task.name)
+        known = task.metrics.keys() | (compared.baseline_metrics.keys() if compared is not None else set())
+        shown = {rule.metric for rule in run.rules if rule.task == task.name and rule.slice is None}
+        shown |= {*headline_metrics(task), "all_k_pass_rate"}  # of one attempt, pass^k is the pass rate again
+        others = (*SHARE_METRICS, *COUNT_METRICS, *AMOUNT_METRICS)
+        rows += [
+            replace(_plain_row(metric, task, compared), evidence=_reading(metric))
+            for metric in others
+            if metric in known and metric not in shown
+        ]
+    return Listing(rows)
+
+
+def _reading(metric: str) -> str:
+    """How a figure is to be read."""
+    if metric in SHARE_METRICS:
+        return "share, higher is better"
+    return f"{'mean a case' if metric in COUNT_METRICS else 'sum'}, lower is better"
 
 
 def _rule_row(rule: RuleResult, task: TaskResult | None, compared: TaskComparison | None) -> FigureRow:
@@ -81,9 +111,10 @@ def _rule_row(rule: RuleResult, task: TaskResult | None, compared: TaskCompariso
     )
 
 
-def _standing_row(metric: str, task: TaskResult, compared: TaskComparison | None) -> FigureRow:
-    now = task.metrics[metric]
-    before = compared.baseline_metrics.get(metric) if compared is not None else None
+def _plain_row(metric: str, task: TaskResult, compared: TaskComparison | None) -> FigureRow:
+    """A figure that no rule speaks of."""
+    now = task.metrics.get(metric)
+    before = _before(metric, task, compared)
     evidence = compared.pass_rate if compared is not None and metric == "pass_rate" else None
     return _row(
         icon="",
@@ -92,9 +123,11 @@ def _standing_row(metric: str, task: TaskResult, compared: TaskComparison | None
         metric=metric,
         slice_name="",
         baseline=before.value if before is not None else None,
-        now=now.value,
-        baseline_rests_on=_rests_on(before, before.value, before.n, other=now.n) if before is not None else "",
-        now_rests_on=_rests_on(now, now.value, now.n),
+        now=now.value if now is not None else None,
+        baseline_rests_on=_rests_on(before, before.value, before.n, other=now.n if now is not None else None)
+        if before is not None
+        else "",
+        now_rests_on=_rests_on(now, now.value, now.n) if now is not None else "",
         evidence=_tested(evidence) if evidence is not None else numbers.NOTHING,
     )
 
@@ -139,12 +172,14 @@ def _metric_now(rule: RuleResult, task: TaskResult | None) -> Metric | None:
 
 
 def _metric_before(rule: RuleResult, task: TaskResult | None, compared: TaskComparison | None) -> Metric | None:
+    return _before(rule.metric, task, compared) if task is not None and rule.slice is None else None
+
+
+def _before(metric: str, task: TaskResult, compared: TaskComparison | None) -> Metric | None:
     """The baseline's own figure; None for pass^k at another k, of which a rule that compares makes one itself."""
-    if compared is None or task is None or rule.slice is not None:
+    if compared is None or (metric == "all_k_pass_rate" and compared.baseline_repeats != task.repeats):
         return None
-    if rule.metric == "all_k_pass_rate" and compared.baseline_repeats != task.repeats:
-        return None
-    return compared.baseline_metrics.get(rule.metric)
+    return compared.baseline_metrics.get(metric)
 
 
 def _n_of(metric: Metric | None, shown: float | None) -> int | None:
@@ -177,36 +212,3 @@ def _tested(evidence: Evidence) -> str:
     if evidence.p is not None:
         text += f", {numbers.probability(evidence.p)}"
     return f"{text}, underpowered" if evidence.underpowered and evidence.worse else text
-
-
-def task_sentences(run: Run) -> list[TaskSentence]:
-    """A sentence for each compared task: pairs, attempts, difference, p, and what the suite could have seen."""
-    sentences = []
-    for task in run.tasks:
-        compared = comparison_of(run, task.name)
-        if compared is not None:
-            sentences.append(TaskSentence(task.name, _task_sentence(task, compared)))
-    return sentences
-
-
-def _task_sentence(task: TaskResult, compared: TaskComparison) -> str:
-    evidence = compared.pass_rate
-    if evidence is None:
-        return "no case could be paired with the baseline."
-    attempts = numbers.counted(task.repeats, "attempt")
-    text = (
-        f"{numbers.counted(evidence.n, 'paired case')}, {attempts} each; {numbers.count(evidence.worse)} regressed, "
-        f"{numbers.count(evidence.better)} fixed; difference in pass_rate {numbers.signed(evidence.difference)}"
-        f"{numbers.interval(evidence.low, evidence.high)}"
-    )
-    if evidence.test == "deterministic":
-        return f"{text}. The transcripts are recorded, so every change is real and no statistics apply."
-    if evidence.p is not None:
-        text += f", {numbers.probability(evidence.p)} ({TESTS.get(evidence.test, evidence.test)})"
-    return f"{text}. {_power(evidence)}"
-
-
-def _power(evidence: Evidence) -> str:
-    if evidence.detectable is None:
-        return "So few cases cannot detect any drop, however large, with 80 % power."
-    return f"With 80 % power these cases detect a drop of {numbers.rate(evidence.detectable)} or more."

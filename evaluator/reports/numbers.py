@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from evaluator.vocabulary import AMOUNT_METRICS
+from evaluator.vocabulary import AMOUNT_METRICS, COUNT_METRICS
 
 NOTHING = "–"
 _MINUS = "−"
@@ -27,7 +27,16 @@ def figure(metric: str, value: float | None) -> str:
         return NOTHING
     if metric == "cost_usd":
         return money(value)
+    if metric in COUNT_METRICS:
+        return mean_count(value)
     return count(value) if metric in AMOUNT_METRICS else rate(value)
+
+
+def mean_count(value: float) -> str:
+    """A mean of counts: 2.0 is "2", 0.4166 is "0.42"; more decimals only where two would claim that there is none."""
+    decimals = next((d for d in range(2, _MOST_DECIMALS) if value == 0 or round(value, d)), _MOST_DECIMALS)
+    text = f"{value:,.{decimals}f}" if abs(value) < 1e15 else f"{value:.3g}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def pair(metric: str, baseline: float, now: float) -> tuple[str, str]:
@@ -44,7 +53,7 @@ def change(metric: str, baseline: float | None, now: float | None) -> str:
         return NOTHING
     difference = now - baseline
     if difference == 0:
-        return "0" if metric in AMOUNT_METRICS else "0.00"
+        return "0" if metric in (*AMOUNT_METRICS, *COUNT_METRICS) else "0.00"
     return ("+" if difference > 0 else _MINUS) + figure(metric, abs(difference))
 
 

@@ -6,9 +6,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from evaluator.reports.escape import html_code, html_prose, visible
-from evaluator.reports.layout import Cell, Code, sections
+from evaluator.reports.layout import models, sections
 from evaluator.reports.markdown import TEMPLATES
+from evaluator.reports.tables import Cell, Code
 from evaluator.reports.view import view
+from evaluator.reports.words import Look
 from evaluator.results import Run
 
 if TYPE_CHECKING:
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 def render(run: Run) -> str:
     """The report of `run` as an HTML document, light or dark as the reader's system is."""
     shown = view(run)
-    return _environment().get_template("page.html.j2").render(view=shown, sections=sections(shown))
+    template = _environment().get_template("page.html.j2")
+    return template.render(view=shown, models=models(shown), sections=sections(shown))
 
 
 @cache
@@ -35,7 +38,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(prose=html_prose, pieces=_pieces)
+    environment.filters.update(prose=html_prose, code=html_code, pieces=_pieces)
     return environment
 
 
@@ -46,4 +49,6 @@ def _visible(value: Any) -> Any:
 def _pieces(pieces: Cell) -> Markup:
     from markupsafe import Markup
 
-    return Markup(" ").join(html_code(p.text) if isinstance(p, Code) else html_prose(p) for p in pieces)
+    return Markup(" ").join(
+        p.icon if isinstance(p, Look) else html_code(p.text) if isinstance(p, Code) else html_prose(p) for p in pieces
+    )

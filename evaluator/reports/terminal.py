@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from evaluator.reports.budget import Level, reduce
 from evaluator.reports.escape import log_text
-from evaluator.reports.layout import Cell, Code, Section, sections
+from evaluator.reports.layout import models, sections
+from evaluator.reports.tables import Cell, Code, Piece, Section
 from evaluator.reports.view import view
 from evaluator.reports.view_model import View
-from evaluator.reports.words import OUTCOMES
+from evaluator.reports.words import OUTCOMES, Look
 from evaluator.results import Run
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _CELL_BYTES = 80
 _LINE_BYTES = 400
+_NAME_WIDTH = 28
 _ROOM = Level(findings=3, value_bytes=_CELL_BYTES, rows=10, names=10)
 
 
@@ -46,13 +48,18 @@ def render(run: Run, *, width: int = 120, colour: bool = False) -> str:
     console.print(Text(_headline(shown), style=f"bold {shown.look.colour}"), soft_wrap=True)
     for line in _top(shown):
         console.print(Text(line), soft_wrap=True)
+    side_by_side = models(shown)
+    if side_by_side is not None:
+        console.print(_models(shown, side_by_side))
+        for line in _fixes(shown):
+            console.print(Text(line), soft_wrap=True)
     if shown.figures:
         console.print(_figures(shown))
     for line in _bottom(shown):
         console.print(Text(line), soft_wrap=True)
     for section in sections(shown):
         if section.open or section.listed:
-            console.print(Text(f"\n{section.title}"), soft_wrap=True)
+            console.print(Text(f"\n{section.title}{f' of {_line(section.of)}' if section.of else ''}"), soft_wrap=True)
             if section.columns:
                 console.print(_section_table(section))
             for line in _list_lines(section):
@@ -70,6 +77,13 @@ def _top(shown: View) -> Iterator[str]:
     yield from (f"  - {_line(reason)}" for reason in shown.reasons)
     yield from (f"  What to do: {_line(line)}" for line in shown.advice)
     yield ""
+
+
+def _fixes(shown: View) -> Iterator[str]:
+    yield ""
+    yield from (f"  {_line(fix.model)}: {_line(fix.text)}" for fix in shown.fixes)
+    yield ""
+    yield f"Figures and cases of {_line(shown.model)}:"
 
 
 def _bottom(shown: View) -> Iterator[str]:
@@ -90,6 +104,14 @@ def _figures(shown: View) -> Table:
             Text(log_text(name, _CELL_BYTES)),
             *map(Text, (row.baseline, row.now, row.change, log_text(row.evidence, _LINE_BYTES))),
         )
+    return table
+
+
+def _models(shown: View, section: Section) -> Table:
+    """Headings give way before names do."""
+    table = _section_table(section)
+    longest = max(len(_line(row.model)) for row in shown.models)
+    table.columns[section.columns.index("model")].min_width = min(longest, _NAME_WIDTH)
     return table
 
 
@@ -120,9 +142,13 @@ def _table(columns: Sequence[str]) -> Table:
 
 
 def _cell(cell: Cell) -> str:
-    return " ".join(
-        log_text(piece.text, _CELL_BYTES) if isinstance(piece, Code) else log_text(piece, _LINE_BYTES) for piece in cell
-    )
+    return " ".join(map(_piece, cell))
+
+
+def _piece(piece: Piece) -> str:
+    if isinstance(piece, Look):
+        return piece.sign
+    return log_text(piece.text, _CELL_BYTES) if isinstance(piece, Code) else log_text(piece, _LINE_BYTES)
 
 
 def _line(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluator.reports import facts, figures, headline, sections
+from evaluator.reports import cases, facts, figures, headline, models, sections, sentences
 from evaluator.reports.view_model import Listing, View
 from evaluator.reports.words import VERDICTS
 from evaluator.results import Run
@@ -15,6 +15,7 @@ def view(run: Run) -> View:
     """The whole report of a run, nothing left out."""
     reasons = headline.reasons(run)
     return View(
+        model=models.model_of(run),
         verdict=run.verdict,
         look=VERDICTS[run.verdict],
         title=f"trapgate ({run.name})" if run.name else "trapgate",
@@ -23,13 +24,17 @@ def view(run: Run) -> View:
         reasons=reasons[:_REASONS],
         more_reasons=Listing(reasons[_REASONS:]),
         advice=headline.advice(run),
+        models=models.model_rows(run),
+        fixes=models.fixes(run),
         figures=figures.figure_rows(run),
+        other_figures=figures.other_figures(run),
         facts=facts.facts(run),
-        sentences=figures.task_sentences(run),
+        sentences=sentences.task_sentences(run),
         validator_drift=Listing(run.comparison.validator_drift if run.comparison is not None else ()),
-        regressed=sections.regressed(run),
-        failed=sections.failed(run),
-        fixed=sections.fixed(run),
+        regressed=cases.regressed(run),
+        failed=cases.failed(run),
+        fixed=cases.fixed(run),
+        flips=cases.flips(run),
         coverage=sections.coverage(run),
         unpaired=sections.unpaired(run),
         modes=sections.modes(run),
@@ -43,5 +48,6 @@ def view(run: Run) -> View:
         footer=facts.footer(run),
         several_tasks=len(run.tasks) > 1,
         compared=run.comparison is not None,
-        rests_on_failed=sections.rests_on_failed(run),
+        rests_on_failed=cases.rests_on_failed(run),
+        beside=[view(each) for each in run.beside],
     )

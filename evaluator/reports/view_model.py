@@ -47,7 +47,7 @@ class FigureRow:
 
 @dataclass(frozen=True)
 class TaskSentence:
-    """How sure the difference of a task's pass rate is, in words."""
+    """What can be said of a task's cases as a whole, in words: how sure the difference of its pass rate is, for one."""
 
     task: str
     text: str
@@ -55,9 +55,11 @@ class TaskSentence:
 
 @dataclass(frozen=True)
 class FindingRow:
-    """`wanted` and `got` are JSON, empty where they do not apply. For an answer that could not be read, `got` is how it
-    begins, as it came."""
+    """`call`: number and tool of the call that it is about ("3 issue_refund"), empty where it is about none. `wanted`
+    and `got` are JSON, empty where they do not apply. For an answer that could not be read, `got` is how it begins, as
+    it came."""
 
+    call: str
     path: str
     keyword: str
     wanted: str
@@ -75,6 +77,44 @@ class CaseRow:
     rates: str
     mode: str
     findings: Listing[FindingRow]
+
+
+@dataclass(frozen=True)
+class FlipRow:
+    """A case that passed in some attempts and failed in others: `passed` ("3 of 5") and the modes of the others, each
+    with how often it came."""
+
+    task: str
+    id: str
+    critical: bool
+    passed: str
+    modes: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """One model on one task, with the look of the model's verdict. A figure that there is none of is a dash; `tokens`:
+    in and out."""
+
+    model: str
+    look: Look
+    task: str
+    all_k: str
+    pass_rate: str
+    tool: str
+    argument: str
+    order: str
+    extra_calls: str
+    tokens: str
+    cost: str
+
+
+@dataclass(frozen=True)
+class ModelFix:
+    """How a model fails, and what it needs most, in words."""
+
+    model: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -140,8 +180,9 @@ class TaskNote:
 @dataclass(frozen=True)
 class View:
     """The whole report, top to bottom. `compared`: with a baseline; `rests_on_failed`: whether the verdict rests on the
-    `failed` cases."""
+    `failed` cases. `model`: whose figures and cases these are; `beside`: the same for each of the other models."""
 
+    model: str
     verdict: str
     look: Look
     title: str
@@ -150,13 +191,17 @@ class View:
     reasons: Sequence[str]
     more_reasons: Listing[str]
     advice: Sequence[str]
+    models: Sequence[ModelRow]
+    fixes: Sequence[ModelFix]
     figures: Sequence[FigureRow]
+    other_figures: Listing[FigureRow]
     facts: Sequence[str]
     sentences: Sequence[TaskSentence]
     validator_drift: Listing[str]
     regressed: Listing[CaseRow]
     failed: Listing[CaseRow]
     fixed: Listing[CaseRow]
+    flips: Listing[FlipRow]
     coverage: Listing[CoverageRow]
     unpaired: Listing[NamedList]
     modes: Listing[ModeRow]
@@ -171,4 +216,5 @@ class View:
     several_tasks: bool
     compared: bool
     rests_on_failed: bool
+    beside: Sequence[View] = ()
     shortened: bool = False

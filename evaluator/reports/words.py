@@ -67,8 +67,26 @@ ADVICE: dict[tuple[VerdictWord, str], str] = {
     ("inconclusive", "rule"): "The rule needs a value that this run does not have: see the rows that are not decided.",
     ("inconclusive", "task"): "Mend the task: see its faults below.",
 }
+RECORD_AGAIN = (
+    "Recordings that were made with another prompt, other tools, another model or other parameters cannot answer for "
+    "these: make them again with `trapgate record`."
+)
 
 TESTS: dict[str, str] = {
     "mcnemar": "exact McNemar test, one-sided",
     "sign-flip": "sign-flip test, one-sided",
+}
+
+_SCHEMAS = "schemas and examples (tighter types and enums, plainer field descriptions, an example of a right call)"
+_ROUTING = "tool descriptions and routing (when each tool is right, and when it is not)"
+_PLANNING = "planning and the system prompt (which steps, in which order, what to do after an error, when to stop)"
+# Failure mode → the fix that it calls for, after "To mend first: ".
+FIXES: dict[str, str] = {
+    "truncated": "the length (raise `max_tokens`, or ask for shorter answers)",
+    **dict.fromkeys(
+        ("unparseable", "wrong_arguments", "missing_argument", "unexpected_argument", "wrong_type", "wrong_value"),
+        _SCHEMAS,
+    ),
+    **dict.fromkeys(("wrong_tool", "wrong_count", "extra_call"), _ROUTING),
+    **dict.fromkeys(("missing_call", "wrong_order", "ignored_error", "max_turns", "wrong_answer"), _PLANNING),
 }

@@ -7,9 +7,13 @@ An answer that the provider broke off, held back or never made is no answer of t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+import msgspec
+
+from evaluator import tool_calls
+from evaluator.json_text import parse_json
 from evaluator.runners.bounds import bounded
 from evaluator.transcript import Call, Transcript, Usage, well_formed
 
@@ -62,6 +66,17 @@ _FAULTS = frozenset(
 _MOST_TOKENS = 10**12
 
 
+# Of a message, what its provider needs to see again, in litellm's names.
+_THOUGHTS = ("reasoning_content", "thinking_blocks")
+
+
+class Answered(NamedTuple):
+    """One answer of the model. `message`: as it goes back to the model with the results of its calls."""
+
+    transcript: Transcript
+    message: dict[str, Any]
+
+
 class UnusableAnswerError(Exception):
     """A chat completion in form in which no model answers. `kind` as in `Infrastructure`."""
 
@@ -85,7 +100,7 @@ def read(response: Any, *, names: Mapping[str, str], structured: str, seconds: f
     transcript = bounded(
         Transcript(
             text=_text(message),
-            calls=[_call(call, names) for call in getattr(message, "tool_calls", None) or []],
+            calls=[msgspec.structs.replace(call, tool=names.get(call.tool, call.tool)) for call in _calls(message)],
             stop_reason=_stop_reason(choice),
             usage=_usage(getattr(response, "usage", None)),
             model=_word(getattr(response, "model", None)),
@@ -99,6 +114,50 @@ def read(response: Any, *, names: Mapping[str, str], structured: str, seconds: f
     if _is_empty(transcript, message, choice):
         raise _malformed("it has no text, no call and no usage")
     return transcript
+
+
+def sent_back(response: Any, transcript: Transcript, turn: int) -> dict[str, Any]:
+    """The message of `response`, read as `transcript`, as it goes back to the model; `turn` tells ids apart.
+
+    As it came, but such that every provider takes it: text is well-formed, a call without an id of its own has one, and
+    arguments that are no JSON object stand in one, since servers (and litellm) refuse what they cannot parse.
+    """
+    message = response.choices[0].message
+    back: dict[str, Any] = {"role": "assistant", "content": _text(message)}
+    for name in _THOUGHTS:
+        thoughts = getattr(message, name, None)
+        if thoughts:
+            back[name] = well_formed(thoughts) if isinstance(thoughts, str) else thoughts
+    calls = _calls(message)[: len(transcript.calls)]
+    if calls and calls[0].wrapper == "function_call":
+        back["function_call"] = _function_back(calls[0])
+    elif calls:
+        back["tool_calls"] = _calls_back(calls, getattr(message, "tool_calls", None) or [], turn)
+    return back
+
+
+def _calls_back(calls: list[Call], came: Sequence[Any], turn: int) -> list[dict[str, Any]]:
+    back: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    for number, call in enumerate(calls):
+        original = came[number] if number < len(came) else None
+        known = getattr(original, "id", None) or call.id  # a call's own id may have been cut
+        name = well_formed(known) if isinstance(known, str) else ""
+        if not name or name in seen:
+            name = f"call_{turn}_{number + 1}"
+        seen.add(name)
+        whole = {"id": name, "type": "function", "function": _function_back(call)}
+        # Gemini's signatures of its thoughts, without which it refuses the call.
+        signed = getattr(original, "provider_specific_fields", None)
+        back.append({**whole, "provider_specific_fields": signed} if signed else whole)
+    return back
+
+
+def _function_back(call: Call) -> dict[str, str]:
+    arguments = call.arguments
+    if not isinstance(parse_json(arguments), dict):
+        arguments = json.dumps({"malformed": arguments}, ensure_ascii=False)
+    return {"name": call.tool, "arguments": arguments}
 
 
 def stop_reason_of(word: Any) -> str | None:
@@ -139,14 +198,22 @@ def _text(message: Any) -> str | None:
     return well_formed(content) if isinstance(content, str) else None
 
 
-def _call(call: Any, names: Mapping[str, str]) -> Call:
-    function = getattr(call, "function", None)
-    name = getattr(function, "name", None)
-    arguments = getattr(function, "arguments", None)
-    if not isinstance(arguments, str):
-        arguments = "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
-    tool = well_formed(name) if isinstance(name, str) else ""
-    return Call(tool=names.get(tool, tool), arguments=well_formed(arguments), id=_word(getattr(call, "id", None)))
+def _calls(message: Any) -> list[Call]:
+    """The structured calls of a message, by the names that the model knows."""
+    return tool_calls.native(
+        {
+            "content": getattr(message, "content", None),
+            "tool_calls": [
+                {"id": getattr(call, "id", None), "function": _plain(getattr(call, "function", None))}
+                for call in getattr(message, "tool_calls", None) or []
+            ],
+            "function_call": _plain(getattr(message, "function_call", None)),
+        }
+    )
+
+
+def _plain(function: Any) -> dict[str, Any]:
+    return {} if function is None else {name: getattr(function, name, None) for name in ("name", "arguments")}
 
 
 def _stop_reason(choice: Any) -> str | None:

@@ -25,8 +25,7 @@ class Answering(Protocol):
     warnings: Any
     close: Any
 
-    @property
-    def given_up(self) -> Infrastructure | None:
+    def given_up(self, model: str) -> Infrastructure | None:
         """As of a runner."""
         ...
 
@@ -38,8 +37,9 @@ class Answering(Protocol):
 class Cached:
     """`runner`, asked only for what `folder` does not have.
 
-    The key is everything that is sent (model, parameters, messages, tools, tool choice, response format), `endpoint`,
-    and the attempt's number, so that repeats stay repeats. Failures and answers that were cut short are never kept.
+    The key is everything that is sent (model, parameters, messages, tools, tool choice, response format), what frozen
+    tools answer and when a conversation ends, `endpoint`, and the attempt's number, so that repeats stay repeats.
+    Failures and answers that were cut short are never kept.
     """
 
     def __init__(self, runner: Answering, subject: Subject, endpoint: str, folder: Path) -> None:
@@ -51,16 +51,16 @@ class Cached:
         self._unwritable = ""
         self.close = runner.close
 
-    @property
-    def given_up(self) -> Infrastructure | None:
+    def given_up(self, model: str) -> Infrastructure | None:
         """As of the runner."""
-        return self._runner.given_up
+        return self._runner.given_up(model)
 
     def warnings(self) -> list[str]:
         """The runner's, and how many answers are old."""
         said = list(self._runner.warnings())
         if self._hits:
-            said.append(f"{self._hits} answers came from the cache: they say nothing of today's provider and model")
+            model = self._subject.model
+            said.append(f"{self._hits} answers came from the cache: they say nothing of today's {model}")
         if self._unwritable:
             said.append(self._unwritable)
         return said
@@ -73,18 +73,18 @@ class Cached:
         kept = _read(path)
         if kept is not None:
             self._hits += 1
-            usage = msgspec.structs.replace(kept.usage, cost_usd=0.0) if kept.usage is not None else Usage(cost_usd=0.0)
-            return msgspec.structs.replace(kept, cached=True, seconds=None, usage=usage)
+            return _old(kept)
         result = await self._runner.attempt(job)
-        if isinstance(result, Transcript) and result.stop_reason != "length" and not result.cut:
+        if isinstance(result, Transcript) and not _is_cut_short(result):
             self._keep(path, result)
         return result
 
     def _path(self, job: Job) -> Path | None:
         """Where the answer is kept; None for a request that nests too deeply, which the runner refuses as data."""
         try:
-            wire = build(self._subject, job.request)
-            sent = digest_of([self._subject.model, self._endpoint, wire.arguments(), job.number])
+            wire = build(self._subject, job.request, job.tools)
+            loop = [msgspec.to_builtins(each) for each in (job.request, job.frozen)]
+            sent = digest_of([self._subject.model, self._endpoint, wire.arguments(), loop, job.retry, job.number])
         except RecursionError:
             return None
         return self._folder / sent[:2] / f"{sent}.json"
@@ -94,6 +94,16 @@ class Cached:
             write_atomically(path, msgspec.json.encode(transcript))
         except UserError as error:  # an answer that is paid for is worth more than its copy
             self._unwritable = f"answers could not be kept: {error.problems[0].message}"
+
+
+def _is_cut_short(transcript: Transcript) -> bool:
+    return any(each.stop_reason == "length" or each.cut for each in (transcript, *(transcript.later or ())))
+
+
+def _old(kept: Transcript) -> Transcript:
+    usage = msgspec.structs.replace(kept.usage or Usage(), cost_usd=0.0)
+    later = None if kept.later is None else [_old(each) for each in kept.later]
+    return msgspec.structs.replace(kept, cached=True, seconds=None, usage=usage, later=later)
 
 
 def _read(path: Path) -> Transcript | None:

@@ -19,6 +19,7 @@ from evaluator.runners import client, schedule
 from evaluator.runners.cache import Cached
 from evaluator.runners.command import CommandRunner, Solution
 from evaluator.runners.journal import Journal
+from evaluator.runners.limiter import Limiter
 from evaluator.runners.model import ModelRunner
 from evaluator.runners.reach import ADDRESSES
 from evaluator.runners.schedule import Job, Outcome
@@ -50,7 +51,7 @@ def refuse_unpriced(config: Config, gate: GateConfig, model: str, *, command: bo
 
 def make(
     plan: Sequence[Job],
-    subject: Subject,
+    subjects: Mapping[str, Subject],
     config: Config,
     fingerprint: Fingerprint,
     *,
@@ -65,6 +66,7 @@ def make(
 ) -> tuple[list[Outcome], list[str]]:
     """The outcome of every job, in order, and what a reader should know of the calling, one sentence each.
 
+    `subjects`: by the names by which jobs say which model is asked; the limits hold for all of them together.
     `solution`: the command that answers, where no model does. `answers`: folder of earlier answers to take instead of
     asking again, None for none.
     `started`: the reading of the monotonic clock from which the run's time limit counts; `clock` gives seconds since
@@ -73,25 +75,16 @@ def make(
     open_journal = partial(
         Journal.open,
         journal,
-        plan=digest_of([msgspec.to_builtins(subject), msgspec.to_builtins(plan)]),
+        plan=digest_of([msgspec.to_builtins(subjects), msgspec.to_builtins(plan)]),
         fingerprint=digest_of(msgspec.to_builtins(fingerprint)),
         endpoint=endpoint_of(environ),
         now=clock(),
     )
-    runner: OfModel | CommandRunner | Cached
+    runner: Models | CommandRunner
     if solution is not None:
         runner = CommandRunner(solution, config.limits.concurrency)
     else:
-        model = ModelRunner(
-            subject,
-            price=config.price,
-            case_timeout=config.limits.case_timeout,
-            concurrency=config.limits.concurrency,
-            environ=environ,
-        )
-        runner = OfModel(model)
-        if answers is not None:
-            runner = Cached(runner, subject, endpoint_of(environ), answers)
+        runner = _models(plan, subjects, config, environ, answers)
     return asyncio.run(_make(plan, runner, config, open_journal, progress, stop or StopSignal(), started))
 
 
@@ -103,14 +96,63 @@ class OfModel:
         self.warnings = model.warnings
         self.close = model.close
 
-    @property
-    def given_up(self) -> Infrastructure | None:
+    def given_up(self, _model: str) -> Infrastructure | None:
         """As of the model."""
         return self._model.given_up
 
     async def attempt(self, job: Job) -> Transcript | Infrastructure:
         """One attempt."""
-        return await self._model.attempt(job.request)
+        return await self._model.attempt(job.request, tools=job.tools, recorded=job.frozen, retry=job.retry)
+
+
+class Models:
+    """Several models, each asked for the jobs that name it."""
+
+    def __init__(self, runners: Mapping[str, OfModel | Cached]) -> None:
+        self._runners = runners
+
+    def given_up(self, model: str) -> Infrastructure | None:
+        """As of that model."""
+        return self._runners[model].given_up(model)
+
+    def warnings(self) -> list[str]:
+        """Those of every model, each once."""
+        return list(dict.fromkeys(said for runner in self._runners.values() for said in runner.warnings()))
+
+    async def attempt(self, job: Job) -> Transcript | Infrastructure:
+        """One attempt by the model that the job names."""
+        return await self._runners[job.model].attempt(job)
+
+    async def close(self) -> None:
+        """Closes the connections of all."""
+        for runner in self._runners.values():
+            await runner.close()
+
+
+def _models(
+    plan: Sequence[Job],
+    subjects: Mapping[str, Subject],
+    config: Config,
+    environ: Mapping[str, str],
+    answers: Path | None,
+) -> Models:
+    with_tools = {job.model for job in plan if job.tools}
+    limiters: dict[str, Limiter] = {}
+    runners: dict[str, OfModel | Cached] = {}
+    for name, subject in subjects.items():
+        runner = OfModel(
+            ModelRunner(
+                subject,
+                price=config.price,
+                case_timeout=config.limits.case_timeout,
+                concurrency=config.limits.concurrency,
+                limiters=limiters,
+                with_tools=name in with_tools,
+                environ=environ,
+            )
+        )
+        runners[name] = runner if answers is None else Cached(runner, subject, endpoint_of(environ), answers)
+    return Models(runners)
 
 
 def endpoint_of(environ: Mapping[str, str]) -> str:
@@ -135,7 +177,7 @@ def worth_resuming(outcomes: Sequence[Outcome]) -> bool:
 
 async def _make(
     plan: Sequence[Job],
-    runner: OfModel | CommandRunner | Cached,
+    runner: Models | CommandRunner,
     config: Config,
     open_journal: Callable[[], Journal],
     progress: Progress,

@@ -87,9 +87,10 @@ def listed(model: str) -> bool:
     return all(isinstance(entry.get(rate), (int, float)) for rate in ("input_cost_per_token", "output_cost_per_token"))
 
 
-def unsupported_params(subject: Subject) -> list[str]:
+def unsupported_params(subject: Subject, *, with_tools: bool = False) -> list[str]:
     """The names, sorted, of what this provider does not take and is therefore not sent.
 
+    `with_tools`: whether tasks bring tools of their own.
     Raises UserError `model-unknown`, `params-reserved`, or `structured-unsupported` where the provider lacks what
     `structured` or the tools need.
     """
@@ -104,7 +105,7 @@ def unsupported_params(subject: Subject) -> list[str]:
             "speaks OpenAI's protocol.",
         )
     _refuse_reserved(subject)
-    _refuse_unsupported(subject, supported)
+    _refuse_unsupported(subject, supported, with_tools)
     wanted = set(subject.params)
     if subject.structured == "tool":
         wanted.add("tool_choice")
@@ -132,7 +133,7 @@ def _refuse_reserved(subject: Subject) -> None:
         raise UserError("params-reserved", *problems)
 
 
-def _refuse_unsupported(subject: Subject, supported: list[str]) -> None:
+def _refuse_unsupported(subject: Subject, supported: list[str], with_tools: bool) -> None:
     needed = {"schema": "response_format", "tool": "tools"}.get(subject.structured)
     if needed is not None and needed not in supported:
         raise user_error(
@@ -147,4 +148,11 @@ def _refuse_unsupported(subject: Subject, supported: list[str]) -> None:
             f"{subject.model} does not take tools, and `tools` names {len(subject.tools)}",
             where="tools",
             mend="Use a model whose provider takes tools, or leave `tools` out.",
+        )
+    if with_tools and "tools" not in supported:
+        raise user_error(
+            "structured-unsupported",
+            f"{subject.model} does not take tools, and the tasks offer some",
+            where="model",
+            mend="Use a model whose provider takes tools.",
         )

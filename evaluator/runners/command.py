@@ -99,13 +99,15 @@ def open_solution(
 class CommandRunner:
     """Runs the solution, at most `concurrency` at a time. Secrets that it was given are masked in what it prints."""
 
-    given_up: Infrastructure | None = None
-
     def __init__(self, solution: Solution, concurrency: int) -> None:
         self._solution = solution
         self._over = threading.Event()
         self._pool = ThreadPoolExecutor(concurrency)
         self._redactor = Redactor(solution.variables)
+
+    def given_up(self, _model: str) -> Infrastructure | None:
+        """None: a command that failed may succeed on another case."""
+        return None
 
     def warnings(self) -> list[str]:
         """What a reader should know of how it is run."""

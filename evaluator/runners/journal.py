@@ -23,7 +23,8 @@ VERSION = 1
 _LONGEST_HEADER = 4096
 # Seconds for which a journal is believed: by then the model behind a name may be another.
 _BELIEVED = 24 * 3600.0
-Key = tuple[str, str, int]
+# Model (empty for the only one), task, case id, number of the attempt.
+Key = tuple[str, str, str, int]
 
 
 class _Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +36,7 @@ class _Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    model: str = ""
     task: str
     case: str
     number: int
@@ -48,7 +50,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 class Journal:
-    """Open with `Journal.open`. `finished`: (task, case id, attempt number) → transcript, of the run before.
+    """Open with `Journal.open`. `finished`: the transcripts of the run before.
 
     `notes`: sentences for the report. One process at a time holds a journal.
     """
@@ -87,16 +89,20 @@ class Journal:
                 raise
         except OSError as error:
             raise _unwritable(path, error) from error
-        finished = {(row.task, row.case, row.number): row.transcript for row in rows if row.transcript is not None}
+        finished = {
+            (row.model, row.task, row.case, row.number): row.transcript for row in rows if row.transcript is not None
+        }
         if finished:
             notes.append(f"{len(finished)} attempts were taken from {path}, which an interrupted run left")
         return cls(path, file, finished, notes)
 
-    def append(self, task: str, case_id: str, number: int, result: Transcript | Infrastructure) -> None:
+    def append(self, key: Key, result: Transcript | Infrastructure) -> None:
         """Writes one finished attempt. A disk that is full by now costs the resume, not the run: it becomes a note."""
         if self._file is None:
             return
+        model, task, case_id, number = key
         row = _Row(
+            model=model,
             task=task,
             case=case_id,
             number=number,

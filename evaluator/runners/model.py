@@ -6,17 +6,20 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from evaluator.cases import Request, Subject
+from evaluator.cases import Frozen, Request, Subject
 from evaluator.config.types import Price
 from evaluator.redaction import Redactor
-from evaluator.runners import answer, client
+from evaluator.runners import answer, client, tries
+from evaluator.runners.answer import Answered
+from evaluator.runners.conversation import converse
+from evaluator.runners.frozen import is_conversation
 from evaluator.runners.keys import missing_key
 from evaluator.runners.limiter import Limiter
 from evaluator.runners.reach import Reach
@@ -29,7 +32,8 @@ class ModelRunner:
     """Attempts by `subject.model`.
 
     `price`: the configuration's, which wins over litellm's list; `case_timeout`: seconds for one try, from sending to
-    the last byte; `concurrency`: calls in flight at most; `environ`: where the secrets are that no message may hold.
+    the last byte; `concurrency`: calls in flight at most; `limiters`: by provider, shared with other models;
+    `with_tools`: whether tasks bring tools; `environ`: where the secrets are that no message may hold.
     litellm itself reads keys and addresses from the process environment.
 
     Creating one imports litellm and raises UserError as `client.unsupported_params` does.
@@ -42,6 +46,8 @@ class ModelRunner:
         price: Price | None = None,
         case_timeout: float = 600.0,
         concurrency: int = 16,
+        limiters: dict[str, Limiter] | None = None,
+        with_tools: bool = False,
         environ: Mapping[str, str] = os.environ,
         policy: Policy | None = None,
         uniform: Callable[[], float] = random.random,
@@ -49,15 +55,17 @@ class ModelRunner:
         self._subject = subject
         self._price = price
         self._case_timeout = case_timeout
-        self._limiter = Limiter(concurrency)
         self._redactor = Redactor(environ)
         self._policy = policy or Policy()
         self._uniform = uniform
-        self._dropped = client.unsupported_params(subject)
+        self._dropped = client.unsupported_params(subject, with_tools=with_tools)
         self._litellm = client.load()
+        # Shared, since a provider limits calls mostly for all of its models together.
+        provider = client.provider(subject.model)
+        self._limiter = (limiters if limiters is not None else {}).setdefault(provider, Limiter(concurrency))
         self._listed = price is None and client.listed(subject.model)
         self._reach = Reach(os.environ)
-        self._given_up = _without_key(subject)
+        self._given_up = _without_key(provider, subject)
 
     @property
     def given_up(self) -> Infrastructure | None:
@@ -68,18 +76,39 @@ class ModelRunner:
         """What a reader should know of how the model is called: one sentence for each parameter that is not sent."""
         return [f"{self._subject.model} does not take the parameter {name!r}: it is not sent" for name in self._dropped]
 
-    async def attempt(self, request: Request) -> Transcript | Infrastructure:
-        """One attempt: calls until one is answered, the failure is final, or the policy's patience is over."""
+    async def attempt(
+        self,
+        request: Request,
+        *,
+        tools: Sequence[dict[str, Any]] = (),
+        recorded: Sequence[Frozen] = (),
+        retry: int = 1,
+    ) -> Transcript | Infrastructure:
+        """One attempt: an answer, or a conversation where calls are answered; else why there is none.
+
+        `tools`: what the case offers, `recorded`: what its tools answered when it was recorded; `retry`: tries in all
+        where an answer's shape is wrong.
+        """
         try:
-            wire = build(self._subject, request)
+            wire = build(self._subject, request, tools)
             sent = {name: value for name, value in wire.arguments().items() if name not in self._dropped}
         except RecursionError:
             return Infrastructure(kind="refused_request", message="the function's schema nests too deeply to be sent")
+
+        async def ask(messages: list[dict[str, Any]]) -> Answered | Infrastructure:
+            return await self._answered(wire, {**sent, "messages": messages})
+
+        if is_conversation(request.max_turns, [*recorded, *request.mocks]):
+            return await converse(ask, wire, request, recorded, retry)
+        return await tries.answer(ask, wire, request, retry)
+
+    async def _answered(self, wire: Wire, sent: dict[str, Any]) -> Answered | Infrastructure:
+        """One answer: calls until one is answered, the failure is final, or the policy's patience is over."""
         tried, waited = 0, 0.0
         while True:
             result = await self._try(wire, sent)
             tried += 1
-            if isinstance(result, Transcript):
+            if isinstance(result, Answered):
                 return result
             wait = self._policy.wait(result, tried, waited, self._uniform, answered=self._reach.answered)
             if wait is None or self._given_up is not None:
@@ -100,7 +129,9 @@ class ModelRunner:
         """Closes the connections. The runner can't be used afterwards."""
         await self._litellm.close_litellm_async_clients()
 
-    async def _try(self, wire: Wire, sent: dict[str, Any]) -> Transcript | Failure:
+    async def _try(self, wire: Wire, sent: dict[str, Any]) -> Answered | Failure:
+        # For some providers litellm takes the system prompt out of the list that it is given.
+        sent = {**sent, "messages": list(sent["messages"])}
         async with self._limiter.slot() as token:
             began = time.monotonic()
             try:
@@ -117,12 +148,13 @@ class ModelRunner:
                 transcript = self._priced(
                     answer.read(response, names=wire.names, structured=wire.structured, seconds=seconds), response
                 )
+                answered = Answered(transcript, answer.sent_back(response, transcript, len(sent["messages"])))
             except Exception as error:  # litellm lets out whatever its providers' code meets
                 failure = self._failed(error, wire)
             else:
                 self._limiter.succeeded()
                 self._reach.answered = True
-                return transcript
+                return answered
             if failure.congested:
                 self._limiter.congested(token)
             if failure.kind not in ("timeout", "connection"):
@@ -166,6 +198,6 @@ class ModelRunner:
         return float(sum(parts))
 
 
-def _without_key(subject: Subject) -> Infrastructure | None:
-    missing = missing_key(client.provider(subject.model), os.environ, subject.params)
+def _without_key(provider: str, subject: Subject) -> Infrastructure | None:
+    missing = missing_key(provider, os.environ, subject.params)
     return None if missing is None else Infrastructure(kind="authentication", message=f"no key: set {missing}")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from evaluator.cases import Request, Subject
@@ -17,6 +17,8 @@ from evaluator.cases import Request, Subject
 _ALLOWED_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_NAME = 64
+# Members of a spec that are for scorers: no provider knows them.
+_OURS = frozenset({"read_only"})
 
 # Keywords of JSON Schema whose value is data, and those whose value maps names to schemas.
 _DATA = frozenset({"const", "enum", "default", "examples", "example"})
@@ -27,7 +29,8 @@ _ROOT_ONLY = ("$schema", "$defs", "definitions")
 @dataclass(frozen=True)
 class Wire:
     """One call's content. `structured`: the mechanism in use (`schema`, `tool` or `prompt`). `names`: the tool's name
-    on the wire → its real name. `params`: the repository's parameters; what the mechanism sets wins over them."""
+    on the wire → its real name. `params`: the repository's parameters; what the mechanism sets wins over them.
+    `offered`: the specs of the tools on offer, by real name. `function`: the spec whose call is the wanted answer."""
 
     messages: list[dict[str, Any]]
     params: dict[str, Any]
@@ -36,6 +39,12 @@ class Wire:
     tools: list[dict[str, Any]] | None = None
     tool_choice: dict[str, Any] | None = None
     response_format: dict[str, Any] | None = None
+    offered: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    function: dict[str, Any] | None = None
+
+    def wire_name(self, real: str) -> str:
+        """What the model calls a tool; a name that is not on offer stands for itself."""
+        return next((wire for wire, name in self.names.items() if name == real), real)
 
     def arguments(self) -> dict[str, Any]:
         """The keyword arguments of a chat completion, without the model."""
@@ -47,15 +56,15 @@ class Wire:
         return sent
 
 
-def build(subject: Subject, request: Request) -> Wire:
+def build(subject: Subject, request: Request, tools: Sequence[dict[str, Any]] = ()) -> Wire:
     """What is sent for `request`.
 
-    A tool of the repository that has the name of the request's function replaces the function's spec: that is what a
-    pull request changes.
+    `tools`: what the case offers, the repository's own included; where there are none, the repository's are offered. A
+    tool that has the name of the request's function replaces the function's spec: that is what a pull request changes.
     """
-    function = _function(subject, request)
+    specs = list(tools or subject.tools)
+    function = _function(specs, request)
     structured = subject.structured if function is not None else "prompt"
-    specs = list(subject.tools)
     if function is not None and structured == "tool" and function not in specs:
         specs.append(function)
     offered = [*specs, function] if function is not None else specs
@@ -72,6 +81,8 @@ def build(subject: Subject, request: Request) -> Wire:
             if function is not None and structured == "schema"
             else None
         ),
+        offered={spec["name"]: spec for spec in specs},
+        function=function,
     )
 
 
@@ -100,11 +111,11 @@ def _distinguished(name: str, wire: str) -> str:
     return f"{wire[: _LONGEST_NAME - 17]}_{digest}"
 
 
-def _function(subject: Subject, request: Request) -> dict[str, Any] | None:
+def _function(specs: Sequence[dict[str, Any]], request: Request) -> dict[str, Any] | None:
     if request.function is None:
         return None
     name = request.function["name"]
-    return next((tool for tool in subject.tools if tool["name"] == name), request.function)
+    return next((spec for spec in specs if spec["name"] == name), request.function)
 
 
 def _messages(subject: Subject, request: Request) -> list[dict[str, Any]]:
@@ -113,7 +124,8 @@ def _messages(subject: Subject, request: Request) -> list[dict[str, Any]]:
 
 
 def _tool(spec: dict[str, Any], wire_name: str) -> dict[str, Any]:
-    return {"type": "function", "function": {**spec, "name": wire_name}}
+    sent = {key: value for key, value in spec.items() if key not in _OURS}
+    return {"type": "function", "function": {**sent, "name": wire_name}}
 
 
 def _choice(wire_name: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Jobs → outcomes: so many at a time, within the limits of money and time, and exactly one outcome for every job.
 
-What is not run says why. A signal, a limit, a key that is refused or missing, or a server that is not there ends the
-calling, never the reporting.
+What is not run says why. A signal or a limit ends the calling, never the reporting. A key that is refused or missing,
+or a server that is not there, ends the calling of its model.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from evaluator.cases import Request
+from evaluator.cases import Frozen, Request
 from evaluator.config.types import Limits
 from evaluator.progress import Progress
-from evaluator.runners.journal import Journal
+from evaluator.runners.journal import Journal, Key
 from evaluator.runners.stopping import StopSignal
 from evaluator.transcript import Infrastructure, Transcript
 
@@ -27,20 +27,32 @@ _LET_GO = 1.0
 
 @dataclass(frozen=True)
 class Job:
-    """An attempt to be made; `number` counts from 1 within the case."""
+    """An attempt to be made; `number` counts from 1 within the case.
+
+    `tools`: specs that the case offers; `frozen`: what its tools answered when it was recorded; `retry`: tries in all
+    where an answer's shape is wrong; `model`: which of the run's models is asked, empty for the only one.
+    """
 
     task: str
     case_id: str
     number: int
     request: Request
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    frozen: list[Frozen] = field(default_factory=list)
+    retry: int = 1
+    model: str = ""
+
+
+def key_of(job: Job) -> Key:
+    """What tells the job from all others of a plan."""
+    return job.model, job.task, job.case_id, job.number
 
 
 class Runner(Protocol):
     """Whatever makes attempts. A failure is a value; an exception is a bug."""
 
-    @property
-    def given_up(self) -> Infrastructure | None:
-        """Why no further attempt is worth making, None as long as one is."""
+    def given_up(self, model: str) -> Infrastructure | None:
+        """Why no further attempt by this model is worth making, None as long as one is."""
         ...
 
     async def attempt(self, job: Job) -> Transcript | Infrastructure:
@@ -74,8 +86,8 @@ async def run(
 
     `limits.timeout` counts from `started`, a reading of `clock` (now, where it is None). The cost limit stops new
     attempts once it is reached; those in flight then, at most `limits.concurrency`, still finish and may exceed it.
-    Transcripts of an earlier run count, since they were paid for. An attempt of unknown cost under a cost limit stops
-    new attempts too: a limit that can't be watched is reached.
+    Transcripts of an earlier run count, since they were paid for, and so do the answers that a failed attempt had. An
+    attempt of unknown cost under a cost limit stops new attempts too: a limit that can't be watched is reached.
     """
     schedule = _Schedule(jobs, runner, limits, progress, journal)
     deadline = None if limits.timeout is None else (clock() if started is None else started) + limits.timeout
@@ -102,6 +114,7 @@ class _Schedule:
         self._in_flight: set[int] = set()
         self._outcomes: dict[int, Outcome] = {}
         self._ended: Infrastructure | None = None
+        self._given_up: dict[str, Infrastructure] = {}
 
     @property
     def waiting(self) -> list[int]:
@@ -111,13 +124,16 @@ class _Schedule:
         if self._journal is None:
             return
         for index, job in enumerate(self._jobs):
-            transcript = self._journal.finished.get((job.task, job.case_id, job.number))
+            transcript = self._journal.finished.get(key_of(job))
             if transcript is not None:
                 self._settle(index, Outcome(job, transcript, resumed=True))
 
     def outcomes(self) -> list[Outcome]:
-        why = self._ended or Infrastructure(kind="cancelled", message="not run")
-        return [self._outcomes.get(index) or Outcome(job, why, not_run=True) for index, job in enumerate(self._jobs)]
+        return [self._outcomes.get(index) or self._not_run(job) for index, job in enumerate(self._jobs)]
+
+    def _not_run(self, job: Job) -> Outcome:
+        why = self._given_up.get(job.model) or self._ended or Infrastructure(kind="cancelled", message="not run")
+        return Outcome(job, why, not_run=True)
 
     async def work(self, stop: StopSignal, time_left: Callable[[], float | None], grace: float) -> None:
         if stop.reason is not None:
@@ -157,34 +173,46 @@ class _Schedule:
             raise errors.exceptions[0] from errors
 
     async def _worker(self, todo: Iterator[int]) -> None:
-        while not self._is_over():
+        while self._ended is None:
             index = next(todo, None)
             if index is None:
                 return
             job = self._jobs[index]
+            if self._is_given_up(job.model):
+                continue
             self._in_flight.add(index)
             try:
                 result = await self._runner.attempt(job)
             finally:
                 self._in_flight.discard(index)
             if self._journal is not None:
-                self._journal.append(job.task, job.case_id, job.number, result)
+                self._journal.append(key_of(job), result)
             self._settle(index, Outcome(job, result))
 
-    def _is_over(self) -> bool:
-        self._ended = self._ended or self._runner.given_up
-        return self._ended is not None
+    def _is_given_up(self, model: str) -> bool:
+        why = self._runner.given_up(model)
+        if why is not None:
+            self._give_up(model, why)
+        return model in self._given_up
+
+    def _give_up(self, model: str, why: Infrastructure) -> None:
+        if self._ended is None:  # the first reason is why jobs are not run
+            self._given_up.setdefault(model, why)
 
     def _settle(self, index: int, outcome: Outcome) -> None:
         self._outcomes[index] = outcome
         result = outcome.result
-        if isinstance(result, Infrastructure):
-            self._progress.attempt(failed=True, cost_usd=None, resumed=outcome.resumed)
-            if result.kind == "authentication":
-                self._end("authentication", f"not run after a refused key: {result.message}")
-            return
+        failed = isinstance(result, Infrastructure)
         cost = result.usage.cost_usd if result.usage is not None else None
-        self._progress.attempt(failed=False, cost_usd=cost, resumed=outcome.resumed)
+        self._progress.attempt(failed=failed, cost_usd=cost, resumed=outcome.resumed)
+        if isinstance(result, Infrastructure) and result.kind == "authentication":
+            refused = Infrastructure(kind=result.kind, message=f"not run after a refused key: {result.message}")
+            self._give_up(outcome.job.model, refused)
+        # A failure without usage is of an attempt that was not answered at all.
+        if not failed or result.usage is not None:
+            self._spend(cost)
+
+    def _spend(self, cost: float | None) -> None:
         self._spent += cost or 0.0
         limit = self._limits.max_cost_usd
         if limit is None:

@@ -18,6 +18,7 @@ from evaluator.transcript import Infrastructure, Transcript, well_formed
 
 SCORERS = {
     "trapstreet": "evaluator.scoring.trapstreet",
+    "trace": "evaluator.scoring.trace",
 }
 
 Scorer = Callable[[Transcript], Score | Infrastructure]
@@ -79,15 +80,20 @@ def version_of(scorer: str) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Name → version of every scorer, matcher, parser and extractor: what a verdict depends on in this package."""
-    from evaluator.scoring import extract_json, matchers, schema
+    """Name → version of every scorer, matcher, check, normalizer, parser and extractor: what a verdict depends on in
+    this package."""
+    from evaluator import tool_calls
+    from evaluator.scoring import checks, extract_json, matchers, normalizers, schema
 
     return {
         **{name: version_of(name) for name in SCORERS},
         **matchers.versions(),
+        **checks.versions(),
+        **normalizers.versions(),
         "parse_json": json_text.VERSION,
         "extract_json": extract_json.VERSION,
         "schema": schema.VERSION,
+        "tool_calls": tool_calls.VERSION,
     }
 
 

@@ -17,6 +17,7 @@ from msgspec import UNSET
 from evaluator.results import Finding
 from evaluator.scoring.bounds import bounded, json_path
 from evaluator.scoring.patterns import PatternError, PatternTimeoutError, compile_pattern
+from evaluator.scoring.schema_fast import DIALECTS, IsValid, compile_fast
 from evaluator.transcript import Infrastructure
 
 if TYPE_CHECKING:
@@ -47,16 +48,19 @@ class SchemaError(ValueError):
 class SchemaCheck:
     """A compiled schema."""
 
-    __slots__ = ("_validator",)
+    __slots__ = ("_is_surely_valid", "_validator")
 
-    def __init__(self, validator: Any) -> None:
+    def __init__(self, validator: Any, is_surely_valid: IsValid | None = None) -> None:
         self._validator = validator
+        self._is_surely_valid = is_surely_valid
 
     def findings(self, instance: Any) -> list[Finding] | Infrastructure:
         """What is wrong with a JSON value, at most `MAX_FINDINGS`; empty where it is valid.
 
         Infrastructure where a pattern of the schema did not end in time, or a reference leads nowhere.
         """
+        if self._is_surely_valid is not None and self._is_surely_valid(instance):
+            return []
         from referencing.exceptions import Unresolvable
 
         from evaluator.scoring.schema_keywords import BUDGET, BudgetSpentError
@@ -161,6 +165,7 @@ def _compile(text: str) -> SchemaCheck:
 
     schema = json.loads(text)
     draft: Any = Draft202012Validator
+    dialect: Any = None
     if isinstance(schema, dict) and "$schema" in schema:
         # Taken out: on meeting it the package would switch back to its own, unbounded keywords.
         dialect = schema.pop("$schema")
@@ -173,7 +178,8 @@ def _compile(text: str) -> SchemaCheck:
         raise SchemaError(f"not a JSON Schema: {error.message[:200]} at {json_path(error.absolute_path)}") from error
     _refuse_unbounded(schema)
     _refuse_outside_references(schema, draft)
-    return SchemaCheck(bounded_validator(draft)(schema, registry=Registry()))
+    is_surely_valid = compile_fast(schema) if dialect is None or dialect in DIALECTS else None
+    return SchemaCheck(bounded_validator(draft)(schema, registry=Registry()), is_surely_valid)
 
 
 def _refuse_unbounded(schema: Any) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import isfinite
 from typing import Any
 
@@ -67,8 +67,7 @@ def _numeric(definition: Definition, kind: str, *, only_first: bool) -> TextChec
 
     def check(text: str) -> Finding | None:
         seen: list[float] = []
-        for match in _NUMBER.finditer(text.translate(_NOT_IN_NUMBERS)):
-            number = float(match.group())
+        for number in numbers_in(text):
             if isfinite(number) and abs(number - value) <= tolerance:
                 return None
             if len(seen) < 10:
@@ -175,6 +174,11 @@ def compile_no_hedge(_: Definition) -> TextCheck:
         return None
 
     return check
+
+
+def numbers_in(text: str) -> Iterator[float]:
+    """Each number in `text`, after `£ $ ,` are taken out; infinite where it is too large for a double."""
+    return (float(match.group()) for match in _NUMBER.finditer(text.translate(_NOT_IN_NUMBERS)))
 
 
 def fold(text: str) -> str:

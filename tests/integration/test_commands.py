@@ -213,7 +213,7 @@ def test_show_without_a_baseline_is_an_error(repository):
 def test_canaries_are_all_as_expected(repository):
     done = trapgate(repository, "canaries")
     assert done.returncode == 0
-    assert " canaries ok (set 1)" in done.stdout
+    assert " canaries ok (set 2)" in done.stdout
     document = json.loads(trapgate(repository, "canaries", "--json").stdout)
     assert all(canary["ok"] for canary in document["cases"])
 

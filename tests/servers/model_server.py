@@ -28,14 +28,17 @@ MODEL = "scripted-1"
 class Reply:
     """What the server does with one request.
 
-    `tool_calls`: pairs of name and arguments (text as it is, anything else as it is in JSON). `usage` None leaves the
-    field out. `body` replaces the JSON answer by raw bytes. `error`: the message of an OpenAI-style error body.
+    `tool_calls`: pairs of name and arguments (text as it is, anything else as it is in JSON); `function_call`: one such
+    pair in OpenAI's older shape; `call_ids`: the ids of the calls, else they are counted. `usage` None leaves the field
+    out. `body` replaces the JSON answer by raw bytes. `error`: the message of an OpenAI-style error body.
     `delay`: seconds before the first byte. `drip`: seconds between the bytes of the body. `cut_after`: bytes of the
     body after which the connection is reset (0: before the status line).
     """
 
     text: str | None = None
     tool_calls: Sequence[tuple[str, Any]] = ()
+    function_call: tuple[str, Any] | None = None
+    call_ids: Sequence[str | None] | None = None
     finish_reason: str | None = None
     model: str = MODEL
     usage: tuple[int, int] | None = (11, 7)
@@ -64,10 +67,13 @@ class Reply:
         """The answer in the shape of OpenAI's `ChatCompletion`."""
         message: dict[str, Any] = {"role": "assistant", "content": self.text, "refusal": self.refusal}
         if self.tool_calls:
+            ids = self.call_ids or [f"call_{number}" for number in range(1, len(self.tool_calls) + 1)]
             message["tool_calls"] = [
-                {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": arguments}}
-                for number, (name, arguments) in enumerate(self.tool_calls, 1)
+                {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
+                for identity, (name, arguments) in zip(ids, self.tool_calls, strict=True)
             ]
+        if self.function_call is not None:
+            message["function_call"] = dict(zip(("name", "arguments"), self.function_call, strict=True))
         reason = self.finish_reason or ("tool_calls" if self.tool_calls else "stop")
         answer: dict[str, Any] = {
             "id": "chatcmpl-scripted",
@@ -82,6 +88,28 @@ class Reply:
             read, written = self.usage
             answer["usage"] = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
         return answer
+
+
+def anthropic(
+    text: str | None = None, *, uses: Sequence[tuple[str, Any]] = (), usage: tuple[int, int] = (11, 7)
+) -> Reply:
+    """A reply in the shape of Anthropic's messages; `uses`: pairs of name and input of `tool_use` blocks."""
+    content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text is not None else []
+    content += [
+        {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": given}
+        for number, (name, given) in enumerate(uses, 1)
+    ]
+    message = {
+        "id": "msg_scripted",
+        "type": "message",
+        "role": "assistant",
+        "model": MODEL,
+        "content": content,
+        "stop_reason": "tool_use" if uses else "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": usage[0], "output_tokens": usage[1]},
+    }
+    return Reply(body=json.dumps(message).encode())
 
 
 @dataclass(frozen=True)

@@ -1,3 +1,4 @@
+import itertools
 import json
 import subprocess
 import sys
@@ -7,18 +8,24 @@ from typing import Any
 
 import pytest
 
-from evaluator import canaries
+from evaluator import canaries, json_text, tool_calls
+from evaluator.cases import Case
 from evaluator.errors import UserError
 from evaluator.results import Finding
 from evaluator.scoring import (
+    SCORERS,
     answer,
+    checks,
     extract_json,
+    field_rules,
     json_call,
-    json_text,
     matchers,
+    normalizers,
     schema,
     text_matchers,
+    trace,
     trapstreet,
+    tries,
 )
 from evaluator.vocabulary import FAILURE_MODES
 
@@ -26,15 +33,24 @@ ROOT = Path(__file__).parents[2]
 BUILTIN = canaries.load(canaries.builtin_directory())
 
 
-def not_ok() -> set[str]:
-    return {result.id for result in canaries.run(BUILTIN).cases if not result.ok}
+def not_ok(prefix: str = "") -> set[str]:
+    """The canaries with this prefix that are not ok now."""
+    some = canaries.CanarySet(
+        version=BUILTIN.version,
+        scores=[score for score in BUILTIN.scores if score[0].id.startswith(prefix)],
+        parses=[canary for canary in BUILTIN.parses if canary.id.startswith(prefix)],
+        extracts=[canary for canary in BUILTIN.extracts if canary.id.startswith(prefix)],
+        tool_calls=[canary for canary in BUILTIN.tool_calls if canary.id.startswith(prefix)],
+        normalizes=[canary for canary in BUILTIN.normalizes if canary.id.startswith(prefix)],
+    )
+    return {result.id for result in canaries.run(some).cases if not result.ok}
 
 
 def test_every_builtin_canary_gets_its_verdict() -> None:
     results = canaries.run(BUILTIN)
-    assert results.version == "1"
+    assert results.version == "2"
     assert [(result.id, result.got) for result in results.cases if not result.ok] == []
-    assert len(results.cases) == len(BUILTIN.ids()) > 100
+    assert len(results.cases) == len(BUILTIN.ids()) > 300
 
 
 def test_the_canaries_need_no_model_client() -> None:
@@ -48,36 +64,93 @@ def test_the_canaries_need_no_model_client() -> None:
     assert finished.stdout == "[]\n"
 
 
+def verdicts(scorer: str | None = None, uses: Callable[[Case], object] = lambda _: True) -> list[str]:
+    """What must come out for the cases of a scorer that use something."""
+    return [canary.verdict for canary, name, case in BUILTIN.scores if scorer in (None, name) and uses(case)]
+
+
+def expected(case: Case, key: str) -> list[Any]:
+    return list((case.expected or {}).get(key, ()))
+
+
 def test_every_matcher_kind_has_a_canary_that_passes_and_one_that_fails() -> None:
     for kind in matchers.kinds():
-        verdicts = [
-            canary.verdict
-            for canary, case in BUILTIN.scores
-            if any(matcher["kind"] == kind for matcher in (case.expected or {})["matchers"])
-        ]
-        assert any(verdict.startswith("passed") for verdict in verdicts), kind
-        assert any(verdict.startswith("failed") for verdict in verdicts), kind
+
+        def uses(case: Case, kind: str = kind) -> bool:
+            return any(matcher["kind"] == kind for matcher in expected(case, "matchers"))
+
+        found = verdicts("trapstreet", uses)
+        assert any(verdict.startswith("passed") for verdict in found), kind
+        assert any(verdict.startswith("failed") for verdict in found), kind
+
+
+def test_every_check_kind_has_a_canary_that_passes_and_one_that_fails_by_it() -> None:
+    for kind in checks.KINDS:
+
+        def uses(case: Case, kind: str = kind) -> bool:
+            return [check["type"] for check in expected(case, "checks")] == [kind]
+
+        found = verdicts("trace", uses)
+        assert any(verdict.startswith("passed") for verdict in found), kind
+        assert any(verdict.startswith("failed wrong_answer") for verdict in found), kind
+
+
+def rules_of(case: Case) -> set[str]:
+    steps = [step for path in expected(case, "paths") for step in path]
+    return {word for step in steps for rule in step.get("rules", {}).values() for word in rule}
+
+
+def test_every_argument_rule_has_a_canary_that_passes_and_one_that_fails() -> None:
+    for rule in field_rules.RULES:
+
+        def uses(case: Case, rule: str = rule) -> bool:
+            return rules_of(case) == {rule}
+
+        found = verdicts("trace", uses)
+        assert any(verdict.startswith("passed") for verdict in found), rule
+        assert any(verdict.startswith("failed wrong_arguments") for verdict in found), rule
+
+
+def test_every_normalizer_has_a_canary_that_it_changes_and_one_that_it_leaves() -> None:
+    for name in normalizers.NORMALIZERS:
+        found = [canary for canary in BUILTIN.normalizes if canary.normalizer == name]
+        left = [canary.verdict == f"text {json.dumps(canary.text)}" for canary in found]
+        assert set(left) == {True, False}, name
+
+
+def test_every_wrapper_has_a_canary_of_a_call_and_one_of_a_malformed_call() -> None:
+    for wrapper in ("tool_calls", *tool_calls.WRAPPERS):
+        assert any(canary.verdict.startswith(f"{wrapper} ") for canary in BUILTIN.tool_calls), wrapper
+        assert any(canary.verdict.startswith(f"malformed {wrapper}") for canary in BUILTIN.tool_calls), wrapper
 
 
 def test_both_versions_of_json_call_pass_and_fail_and_differ() -> None:
-    upstream = [canary.verdict for canary, case in BUILTIN.scores if case.options.get("json_call") == "upstream"]
+    upstream = verdicts("trapstreet", lambda case: case.options.get("json_call") == "upstream")
     assert any(verdict.startswith("passed") and "upstream_differs" in verdict for verdict in upstream)
     assert any(verdict.startswith("failed") for verdict in upstream)
 
 
-def test_every_failure_mode_that_the_scorer_gives_has_a_canary() -> None:
-    given = {canary.verdict.split()[1] for canary, _ in BUILTIN.scores if canary.verdict.startswith("failed")}
+MODES = {
+    "trapstreet": {
+        *("truncated", "unparseable", "wrong_count", "wrong_tool", "missing_argument", "wrong_type", "wrong_value")
+    },
+    "trace": {
+        *("truncated", "unparseable", "wrong_tool", "missing_call", "extra_call", "wrong_order", "wrong_arguments"),
+        *("ignored_error", "max_turns", "wrong_answer"),
+    },
+}
+
+
+@pytest.mark.parametrize("scorer", SCORERS)
+def test_every_failure_mode_that_a_scorer_gives_has_a_canary_and_so_has_a_pass(scorer: str) -> None:
+    words = [verdict.split() for verdict in verdicts(scorer)]
+    assert {word[1] for word in words if word[0] == "failed"} == MODES[scorer]
+    assert "passed" in {word[0] for word in words}
+
+
+def test_every_failure_mode_is_given_by_a_scorer() -> None:
     # json_call tolerates extra arguments: unexpected_argument is a finding there, never a mode.
-    of_traces = {
-        "missing_call",
-        "extra_call",
-        "wrong_order",
-        "wrong_arguments",
-        "ignored_error",
-        "max_turns",
-        "wrong_answer",
-    }
-    assert given == set(FAILURE_MODES) - {"unexpected_argument"} - of_traces
+    assert set().union(*MODES.values()) == set(FAILURE_MODES) - {"unexpected_argument"}
 
 
 def test_every_kind_of_refusal_of_the_parser_has_a_canary() -> None:
@@ -97,7 +170,47 @@ def test_a_text_matcher_that_accepts_or_refuses_everything_is_seen(
     kind: str, found: Finding | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(matchers.TEXT_MATCHERS, kind, (f"{kind}@1", always(found)))
-    assert any(name.startswith(f"{kind}/") for name in not_ok())
+    assert not_ok(f"{kind}/")
+
+
+@pytest.mark.parametrize("found", [None, Finding(path="$", keyword="broken")], ids=["accepts all", "refuses all"])
+@pytest.mark.parametrize("kind", sorted(checks.KINDS))
+def test_a_check_that_accepts_or_refuses_everything_is_seen(
+    kind: str, found: Finding | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(checks.KINDS, kind, checks.KINDS[kind]._replace(compile=lambda _: lambda _: found))
+    assert not_ok(f"check_{kind}/")
+
+
+@pytest.mark.parametrize("answer", [True, False], ids=["accepts all", "refuses all"])
+@pytest.mark.parametrize("rule", sorted(set(field_rules.RULES) - {"any", "ignore"}))
+def test_an_argument_rule_that_accepts_or_refuses_everything_is_seen(
+    rule: str, answer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(field_rules.RULES, rule, lambda *_: field_rules.Comparison(lambda _: answer))
+    assert not_ok(f"trace/rule_{rule}")
+
+
+@pytest.mark.parametrize("mode", sorted(MODES["trace"]))
+def test_a_failure_mode_of_traces_that_is_no_longer_given_is_seen(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "FAILURE_MODES", tuple(each for each in FAILURE_MODES if each != mode))
+    assert not_ok("trace/")
+
+
+# With a missing call every call left over makes it wrong_tool, and an error is only ignored by a final answer.
+NEVER_BOTH = {("missing_call", "extra_call"), ("ignored_error", "max_turns")}
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    sorted(set(itertools.pairwise(mode for mode in FAILURE_MODES if mode in MODES["trace"])) - NEVER_BOTH),
+)
+def test_two_modes_of_traces_that_change_places_are_seen(
+    earlier: str, later: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swapped = {earlier: later, later: earlier}
+    monkeypatch.setattr(trace, "FAILURE_MODES", tuple(swapped.get(mode, mode) for mode in FAILURE_MODES))
+    assert not_ok("trace/")
 
 
 @pytest.mark.parametrize(
@@ -118,6 +231,9 @@ def test_a_text_matcher_that_accepts_or_refuses_everything_is_seen(
         (text_matchers, "_NOT_IN_NUMBERS", {}, "numeric/currency_and_commas"),
         (text_matchers, "isfinite", lambda _: False, "numeric/any_number"),
         (canaries, "parse_json", json_text.parse_json_leniently, "parse_json/duplicate_key"),
+        (tool_calls, "native", lambda _: [], "tool_call/anthropic"),
+        (tool_calls, "in_text", lambda text, _: tool_calls.Reading([], text), "tool_call/tag_in_prose"),
+        (tries, "_tokens", lambda _: None, "trace/retry_recovered"),
         (extract_json, "_fenced_blocks", lambda _: [], "extract_json/fence_before_earlier_span"),
         (extract_json, "_balanced_spans", lambda _: [], "extract_json/in_prose"),
     ],
@@ -126,7 +242,7 @@ def test_a_scorer_that_was_changed_is_seen(
     module: Any, name: str, replacement: Any, seen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, name, replacement)
-    assert seen in not_ok()
+    assert seen in not_ok(seen)
 
 
 def test_a_parser_that_no_longer_limits_depth_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,6 +261,8 @@ def test_a_crash_is_a_canary_that_is_not_ok_never_an_exception(monkeypatch: pyte
 
     for name in ("prepare", "parse_json", "extract_json"):
         monkeypatch.setattr(canaries, name, crash)
+    for module, name in ((tool_calls, "native"), (tool_calls, "in_text"), (normalizers, "normalizer")):
+        monkeypatch.setattr(module, name, crash)
     results = canaries.run(BUILTIN)
     assert {result.got for result in results.cases} == {"crashed with MemoryError: no more"}
     assert not any(result.ok for result in results.cases)
@@ -160,6 +278,45 @@ def write(folder: Path, manifest: Any, **files: Any) -> Path:
 ONE = {
     "score": [{"id": "mine", "matchers": [{"kind": "numeric", "value": 4}], "text": "4", "verdict": "passed score=1"}]
 }
+
+
+OWN = {
+    "setups": {
+        "lookup": {
+            "scorer": "trace",
+            "tools": [{"name": "lookup", "parameters": {"type": "object", "required": ["id"]}}],
+            "expected": {"paths": [[{"turn": 1, "tool": "lookup", "args": {"id": 1}}]]},
+        }
+    },
+    "score": [
+        {
+            "id": "right",
+            "setup": "lookup",
+            "calls": [{"tool": "lookup", "args": {"id": 1}, "result": {"ok": True}}],
+            "text": "Done.",
+            "verdict": "passed argument_score=1 argument_score_matched=1 calls=1 extra_calls=0 extra_read_only_calls=0 "
+            "missing_calls=0 order_score=1 schema_valid=1 score=1 tool_score=1 unanswered_calls=0",
+        },
+        {
+            "id": "its own tools and expectation",
+            "setup": "lookup",
+            "tools": [{"name": "find"}],
+            "expected": {"paths": [[{"turn": 1, "tool": "find"}]]},
+            "calls": [{"tool": "find", "arguments": "{"}],
+            "text": "Done.",
+            "verdict": "failed unparseable calls=1 extra_calls=0 extra_read_only_calls=0 missing_calls=0 order_score=1 "
+            "score=0 tool_score=1 unanswered_calls=0 | #1$:json",
+        },
+    ],
+    "tool_call": [{"id": "call", "text": "f(a=1)", "tools": ["f"], "verdict": 'python f {"a": 1} | text null'}],
+    "normalize": [{"id": "text", "normalizer": "text@1", "text": "A", "times": 2, "verdict": 'text "aa"'}],
+}
+
+
+def test_a_set_of_ones_own_may_have_every_kind(tmp_path: Path) -> None:
+    results = canaries.run(canaries.load(write(tmp_path, {"version": "1", "files": {"a.json": 4}}, a=OWN)))
+    assert [(result.id, result.got) for result in results.cases if not result.ok] == []
+    assert [result.id for result in results.cases] == ["right", "its own tools and expectation", "call", "text"]
 
 
 def test_a_set_of_ones_own_is_loaded_and_run(tmp_path: Path) -> None:
@@ -183,7 +340,37 @@ def test_a_set_of_ones_own_is_loaded_and_run(tmp_path: Path) -> None:
         (
             {"version": "1", "files": {"a.json": 1}},
             {"a": {"score": [{"id": "x", "verdict": "passed", "setup": "none"}]}},
-            "x: neither matchers nor a known setup",
+            "x: there is no setup 'none'",
+        ),
+        (
+            {"version": "1", "files": {"a.json": 1}},
+            {"a": {"score": [{"id": "x", "verdict": "passed"}]}},
+            "x: what is expected stands in `expected` or in `matchers`, in one of the two",
+        ),
+        (
+            {"version": "1", "files": {"a.json": 1}},
+            {"a": {"score": [{"id": "x", "verdict": "passed", "matchers": [], "expected": {}}]}},
+            "x: what is expected stands in `expected` or in `matchers`, in one of the two",
+        ),
+        (
+            {"version": "1", "files": {"a.json": 1}},
+            {"a": {"score": [{"id": "x", "verdict": "passed", "expected": {}, "scorer": "traces"}]}},
+            "x: there is no scorer 'traces'; known are trapstreet, trace",
+        ),
+        (
+            {"version": "1", "files": {"a.json": 1}},
+            {"a": {"tool_call": [{"id": "x", "verdict": "no call"}]}},
+            "x: either a message or a text",
+        ),
+        (
+            {"version": "1", "files": {"a.json": 1}},
+            {"a": {"tool_call": [{"id": "x", "verdict": "no call", "text": "", "message": {}}]}},
+            "x: either a message or a text",
+        ),
+        (
+            {"version": "1", "files": {"a.json": 1}},
+            {"a": {"score": [{"id": "x", "verdict": "", "expected": {}, "calls": [{"tool": "t", "argument": {}}]}]}},
+            "unknown field `argument` - at `$.score[0].calls[0]`",
         ),
         ({"version": "1", "files": {"a.json": 1, "b.json": 1}}, {"a": ONE, "b": ONE}, "ids that stand twice: mine"),
     ],

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.metrics import case_value, metric_of, pass_hat_k, totals
+from evaluator.results import Attempt
+from evaluator.transcript import Infrastructure, Usage
 from tests.unit.builders import failed_call, not_run, outcomes, scored, task_result
 
 
@@ -81,6 +83,17 @@ def test_an_http_error_and_a_call_never_made_cost_nothing_a_timeout_may_have_bee
     assert case_value("cost_usd", task_result({"a": [failed_call(status=429)]}).cases[0], 1) == 0.0
     assert case_value("cost_usd", task_result({"a": [not_run()]}).cases[0], 1) == 0.0
     assert case_value("cost_usd", task_result({"a": [failed_call("timeout", status=None)]}).cases[0], 1) is None
+
+
+def test_a_conversation_that_failed_has_cost_what_its_answers_had_and_perhaps_more_where_its_last_call_may_be_billed():
+    def state(status):
+        failure = Infrastructure(kind="server_error", message="no", http_status=status, usage=Usage(cost_usd=0.25))
+        failed = Attempt(number=1, status="infrastructure", infrastructure=failure)
+        whole = totals([task_result({"a": [failed], "b": [scored(True, cost=0.5)]})], 0.0)
+        return whole.cost_state, whole.cost_usd
+
+    assert state(500) == ("known", 0.75)
+    assert state(None) == ("partial", 0.75)
 
 
 def test_slices_have_figures_of_their_own():

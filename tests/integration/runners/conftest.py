@@ -28,11 +28,22 @@ def connect(monkeypatch):
     """Points litellm at a server and makes a runner for it; keyword arguments go to the subject or the runner."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
-    def runner(server, *, model="openai/x", policy=QUICK, case_timeout=5.0, concurrency=16, price=None, **subject):
+    def runner(
+        server,
+        *,
+        model="openai/x",
+        policy=QUICK,
+        case_timeout=5.0,
+        concurrency=16,
+        price=None,
+        with_tools=False,
+        **subject,
+    ):
         monkeypatch.setenv("OPENAI_API_BASE", server.base_url)
         return ModelRunner(
             Subject(model=model, **subject),
             price=price,
+            with_tools=with_tools,
             case_timeout=case_timeout,
             concurrency=concurrency,
             policy=policy,
@@ -46,12 +57,12 @@ def connect(monkeypatch):
 def attempt(connect):
     """The result of one attempt against a server."""
 
-    def make(server, request=ASK, **fields):
-        runner = connect(server, **fields)
+    def make(server, request=ASK, *, tools=(), recorded=(), retry=1, **fields):
+        runner = connect(server, with_tools=bool(tools), **fields)
 
         async def main():
             try:
-                return await runner.attempt(request)
+                return await runner.attempt(request, tools=tools, recorded=recorded, retry=retry)
             finally:
                 await runner.close()
 

@@ -96,10 +96,12 @@ def test_a_mixture_of_failures_leaves_a_row_for_every_job(run_all):
     with ModelServer(script) as server:
         outcomes = run_all(server, 60)
     assert len(outcomes) == 60
+    # Which reply an attempt meets depends on the order of arrival: one may meet failures that pass eight times.
     assert {outcome.result.kind for outcome in outcomes if isinstance(outcome.result, Infrastructure)} <= {
-        "malformed_response",
-        "refused_request",
+        *("malformed_response", "refused_request"),
+        *("connection", "server_error"),
     }
+    assert sum(isinstance(outcome.result, Transcript) for outcome in outcomes) >= 10
 
 
 def test_a_refused_key_costs_a_handful_of_calls_and_not_all(run_all):

@@ -99,6 +99,27 @@ def test_strict_is_kept_and_what_is_left_out_is_filled_in(tmp_path: Path) -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    ("keys", "read_only"),
+    [
+        ({"read_only": True}, True),
+        ({"annotations": {"readOnlyHint": True, "title": "Look up"}}, True),
+        ({"read_only": False, "annotations": {"readOnlyHint": True}}, False),
+        ({"annotations": {"readOnlyHint": False}}, False),
+        ({"annotations": {"readOnlyHint": "yes"}}, False),
+        ({"annotations": None}, False),
+        ({}, False),
+    ],
+)
+def test_a_tool_that_changes_nothing_is_marked_whatever_the_dialect(
+    tmp_path: Path, keys: dict[str, Any], read_only: bool
+) -> None:
+    expected = {**SPEC, "read_only": True} if read_only else SPEC
+    mcp = {"name": "refund", "description": "Pays back.", "inputSchema": SCHEMA, **keys}
+    assert tools_of(tmp_path, mcp) == [expected]
+    assert tools_of(tmp_path, {"type": "function", "function": {**SPEC, **keys}}) == [expected]
+
+
 def test_a_folder_is_read_in_the_order_of_names_and_other_files_are_left_alone(tmp_path: Path) -> None:
     folder = tmp_path / "tools"
     folder.mkdir()
@@ -136,7 +157,7 @@ def test_a_draft_that_a_schema_names_is_the_one_it_is_checked_by(tmp_path: Path)
         (
             '{"name": "a",\n "qqqqq": {}}',
             "2:2: $.qqqqq: unknown key\n"
-            "    Known keys: description, inputSchema, input_schema, name, parameters, strict, type.",
+            "    Known keys: description, inputSchema, input_schema, name, parameters, read_only, strict, type.",
         ),
         (
             '{"name": "a", "parameters": {}, "input_schema": {}}',
@@ -144,6 +165,7 @@ def test_a_draft_that_a_schema_names_is_the_one_it_is_checked_by(tmp_path: Path)
         ),
         ('{"name": "a", "description": 1}', "1:30: $.description: wanted text, got the number 1"),
         ('{"name": "a", "strict": "x"}', '1:25: $.strict: wanted true or false, got the text "x"'),
+        ('{"name": "a", "read_only": 1}', "1:28: $.read_only: wanted true or false, got the number 1"),
         (
             '{"type": "web_search", "name": "web_search"}',
             '1:10: $.type: tools of type "web_search" are run by the provider and are not supported\n'

@@ -13,19 +13,21 @@ def load(directory: Path, **config: Any) -> Any:
     return formats.load(TaskConfig(name="t", source="./t", **config), directory, SourceRef(location="./t"))
 
 
-@pytest.mark.parametrize("name", ["trace", "arena", "closure", "bfcl", "vibes"])
+@pytest.mark.parametrize("name", ["arena", "closure", "bfcl", "vibes"])
 def test_a_format_that_is_not_there_is_refused_with_what_is(tmp_path: Path, name: str) -> None:
     with pytest.raises(UserError) as refused:
         load(tmp_path, format=name)
     assert refused.value.code == "format-unsupported"
     assert str(refused.value) == (
-        f"tasks.t: the format {name} is not supported; supported: trapstreet\n"
+        f"tasks.t: the format {name} is not supported; supported: trapstreet, trace\n"
         "    Name a supported format, or leave `format` out to have it detected."
     )
 
 
 def test_a_directory_that_looks_like_no_task_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"\./t looks like no task: there is no traptask\.yaml and no folder inputs/"):
+    with pytest.raises(
+        UserError, match=r"\./t looks like no task: there is no traptask\.yaml, no folder inputs/ and no fixture"
+    ):
         load(tmp_path)
 
 
@@ -41,3 +43,15 @@ def test_the_format_is_detected(tmp_path: Path) -> None:
     (tmp_path / "inputs" / "a").mkdir(parents=True)
     (tmp_path / "inputs" / "a" / "q.txt").write_text("Say hello.")
     assert load(tmp_path).format == "trapstreet"
+
+
+@pytest.mark.parametrize("judge", ["task", "both"])
+def test_a_judge_is_refused_on_a_format_whose_tasks_have_none(tmp_path: Path, judge: str) -> None:
+    (tmp_path / "a.json").write_text('{"task_id": "a", "input": "x"}')
+    with pytest.raises(UserError) as refused:
+        load(tmp_path, judge=judge)
+    assert refused.value.code == "judge-unsupported"
+    assert str(refused.value) == (
+        f"tasks.t: judge: {judge} on the format trace, whose tasks bring no judge of their own\n"
+        "    Write `judge: builtin`, or leave it out."
+    )

@@ -13,6 +13,7 @@ from evaluator.comparison import compare_task, fingerprint_differences, pair
 from evaluator.config.types import GateConfig, Rule
 from evaluator.gate import decide
 from evaluator.metrics import summarize, totals
+from evaluator.models import together
 from evaluator.results import (
     Acceptance,
     Attempt,
@@ -27,7 +28,7 @@ from evaluator.results import (
     TaskResult,
 )
 from evaluator.rules import Facts
-from evaluator.transcript import Infrastructure, Transcript, Usage
+from evaluator.transcript import Call, Infrastructure, Transcript, Usage
 
 GOOD_CANARIES = CanaryResults(
     version="1.0.0",
@@ -81,6 +82,15 @@ def broken(
         number=number,
         status="infrastructure",
         infrastructure=Infrastructure(kind=kind, message=message, http_status=http, tries=5),
+    )
+
+
+def stale(number: int = 1, message: str = "made with another system prompt") -> Attempt:
+    return Attempt(
+        number=number,
+        status="stale",
+        transcript=Transcript(text="Done."),
+        infrastructure=Infrastructure(kind="stale", message=message),
     )
 
 
@@ -325,6 +335,127 @@ def two_tasks() -> Run:
     )
 
 
+def traced(
+    number: int = 1,
+    *findings: Finding,
+    mode: str | None = None,
+    argument: float = 1.0,
+    tool: float = 1.0,
+    extra: float = 0.0,
+    unanswered: float = 0.0,
+    cost: float | None = 0.004,
+) -> Attempt:
+    """An attempt of a refund agent: three calls, passed where there is no `mode`."""
+    called = [
+        Call(tool="get_order", arguments='{"order_id":"A-1043"}', turn=1, result={"total": 49.0}),
+        Call(tool="check_refund_policy", arguments='{"order_id":"A-1043"}', turn=2, result={"ok": True}),
+        Call(tool="issue_refund", arguments='{"order_id":"A-1043","amount":49.0}', turn=3, result={"ok": True}),
+    ]
+    return Attempt(
+        number=number,
+        status="scored",
+        passed=mode is None,
+        failure_mode=mode,
+        values={
+            "tool_score": tool,
+            "order_score": tool,
+            "argument_score": argument,
+            "argument_score_matched": argument,
+            "schema_valid": 1.0,
+            "missing_calls": 3 - 3 * tool,
+            "extra_calls": extra,
+            "unanswered_calls": unanswered,
+        },
+        scorer="trace@1",
+        findings=list(findings),
+        transcript=Transcript(
+            text="Done.", calls=called, usage=Usage(input_tokens=2400, output_tokens=180, cost_usd=cost)
+        ),
+    )
+
+
+WRONG_AMOUNT = Finding(path="$.amount", keyword="value", wanted=24.5, got=49.0, step=3, tool="issue_refund")
+
+
+def refunded_whole(number: int = 1, **values: Any) -> Attempt:
+    """A partial refund of 24.50 that goes out as 49.00."""
+    return traced(number, WRONG_AMOUNT, mode="wrong_arguments", argument=0.8, **values)
+
+
+def skipped_policy(number: int = 1, **values: Any) -> Attempt:
+    """A refund without the look at the policy."""
+    missing = Finding(
+        path="$",
+        keyword="missing_call",
+        wanted="check_refund_policy",
+        step=2,
+        tool="check_refund_policy",
+        message="check_refund_policy was not called",
+    )
+    return traced(number, missing, mode="missing_call", tool=2 / 3, argument=0.6, **values)
+
+
+REFUND_RULES = [
+    Rule(metric="argument_score", task="refunds", max_drop=0.02),
+    Rule(metric="all_k_pass_rate", task="refunds", min=0.2),
+]
+_REFUNDS = ("damaged-lamp", "late-parcel", "no-order-number", "opened-candle", "wrong-size", "gift", "two-orders")
+
+
+def refund_attempts(**others: list[Attempt]) -> dict[str, list[Attempt]]:
+    """The agent's cases, five attempts each, all passed but for `others` (underscores in names stand for hyphens)."""
+    good = {case_id: [traced(k) for k in range(1, 6)] for case_id in (*_REFUNDS, "refund-partial")}
+    return good | {name.replace("_", "-"): attempts for name, attempts in others.items()}
+
+
+def refunding() -> Run:
+    """Recorded transcripts of a worse prompt: the partial refund goes out whole, other cases flip."""
+    now = refund_attempts(
+        refund_partial=[refunded_whole(k) for k in range(1, 6)],
+        two_orders=[traced(1), refunded_whole(2), traced(3), skipped_policy(4, unanswered=2.0), traced(5)],
+        late_parcel=[traced(k, extra=1.0) for k in range(1, 5)] + [skipped_policy(5)],
+    )
+    return build(
+        [task_result("refunds", now, repeats=5, deterministic=True)],
+        [task_result("refunds", refund_attempts(), repeats=5, deterministic=True)],
+        rules=REFUND_RULES,
+        name="refund-agent",
+    )
+
+
+def side_by_side(*models: tuple[str, dict[str, list[Attempt]]], task: str = "refunds", repeats: int = 5) -> Run:
+    """Each model's attempts compared with the same baseline, in which everything passed."""
+    before = [task_result(task, refund_attempts(), repeats=repeats, deterministic=True)]
+    return together(
+        [
+            build(
+                [task_result(task, attempts, repeats=repeats, deterministic=True)],
+                before,
+                rules=REFUND_RULES,
+                subject=Subject(model=model),
+            )
+            for model, attempts in models
+        ],
+        [],
+    )
+
+
+def three_models() -> Run:
+    """The first one holds; the second gets amounts wrong; the third skips calls and has no price."""
+    unpriced = {name: [skipped_policy(k, cost=None) for k in range(1, 6)] for name in refund_attempts()}
+    return side_by_side(
+        ("openai/gpt-4.1", refund_attempts()),
+        (
+            "openai/gpt-4.1-mini",
+            refund_attempts(
+                refund_partial=[refunded_whole(k) for k in range(1, 6)],
+                gift=[traced(1), refunded_whole(2), traced(3), skipped_policy(4, extra=1.0), traced(5)],
+            ),
+        ),
+        ("ollama/qwen3-0.6b", unpriced),
+    )
+
+
 EVERY_VERDICT = {
     "pass": passing,
     "regression": regressing,
@@ -333,19 +464,21 @@ EVERY_VERDICT = {
     "inconclusive": inconclusive,
     "no-baseline": without_baseline,
     "two-tasks": two_tasks,
+    "refunds": refunding,
+    "three-models": three_models,
 }
 
 
 def hostile(text: Any) -> Run:
     """A regression with `text` in every place that the outside world fills."""
-    finding = Finding(path=text, keyword=text, wanted=text, got={text: [text]}, message=text)
+    finding = Finding(path=text, keyword=text, wanted=text, got={text: [text]}, step=1, tool=text, message=text)
     bad = failed(1, finding, finding, mode=text, text=text)
     rows = {text: [bad], **{f"{text}{n}": [bad] for n in range(7)}, f"{text}-x": [broken(kind=text, message=text)]}
     rows[f"{text}-u"] = [failed(1, Finding(path=text, keyword=text), mode="unparseable", text=text)]
     good = {case_id: [passed()] for case_id in rows}
     tags = {case_id: [text] for case_id in rows}
     now = task_result(text, rows, slices=tags, critical=[text], faults={text: text}, notes=[text], skipped=[text])
-    run = build(
+    one = build(
         [now, task_result(f"{text}2", {text: [bad]})],
         [task_result(text, good, slices=tags, critical=[text])],
         rules=[
@@ -359,6 +492,9 @@ def hostile(text: Any) -> Run:
         name=text,
         subject=Subject(model=text),
     )
+    flipping = [traced(1, finding), traced(2, finding, mode=text)]
+    other = task_result(text, {text: flipping, f"{text}-s": [stale(message=text)]}, repeats=2, notes=[text])
+    run = together([one, build([other], [now], rules=[], notes=[text], subject=Subject(model=f"{text}2"))], [])
     assert run.comparison is not None
     return replace(
         run,

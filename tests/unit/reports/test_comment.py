@@ -115,7 +115,7 @@ def test_the_first_line_counts_fixed_cases_against_the_regressed_ones() -> None:
 def test_a_case_that_failed_some_of_its_attempts_says_how_many() -> None:
     run = build([task_result("t", {"a": [passed(1), failed(2), passed(3)]}, repeats=3)])
 
-    assert rows(run, "| `a` ") == [
+    assert rows(run, "| `a` ")[:1] == [
         "| `a` failed 1 of 3 | `wrong_value` | `$.arguments.amount` (value) | `[24.5]` | `49.0` |"
     ]
 
@@ -170,12 +170,11 @@ def test_notes_on_whose_rules_apply_stand_right_under_the_verdict() -> None:
     )
 
 
-def test_the_table_has_a_row_for_each_rule_and_each_standing_figure() -> None:
-    assert rows(builders.regressing(), "| ")[:6] == [
+def test_the_table_has_a_row_for_each_rule_and_for_the_pass_rate() -> None:
+    assert rows(builders.regressing(), "| ")[:5] == [
         "| | metric | baseline | now | change | evidence |",
         "| ❌ | `pass_rate` | 0.35 [0.18, 0.57] | 0.00 [0.00, 0.16], n = 20 | −0.35 | "
         "7 worse, 0 better of 20, p = 0.008; `max_drop` 0 |",
-        "|  | `schema_valid` | 1.00 [0.84, 1.00] | 1.00 [0.84, 1.00], n = 20 | 0.00 | – |",
         "| ❌ | `pass_rate` in `easy` | – | 0.00 [0.00, 0.28], n = 10 | – | min 0.8, `max_drop` 0.05 |",
         "| ❌ | `pass_rate` in `easy` | 0.70 | 0.00 [0.00, 0.28], n = 10 | −0.70 | "
         "7 worse, 0 better of 10, p = 0.008; min 0.8, `max_drop` 0.05 |",
@@ -437,8 +436,8 @@ def test_a_floor_over_fewer_cases_than_the_task_has_names_no_number_of_them() ->
 
 def test_a_baseline_over_another_number_of_cases_says_its_own() -> None:
     run = build([task_result("t", outcomes(25, 0))], [task_result("t", outcomes(20, 0))], rules=[DROP])
-    assert _row(run, "|  | `schema_valid`").startswith(
-        "|  | `schema_valid` | 1.00 [0.84, 1.00], n = 20 | 1.00 [0.87, 1.00], n = 25 | 0.00 |"
+    assert _row(run, "| `schema_valid`").startswith(
+        "| `schema_valid` | 1.00 [0.84, 1.00], n = 20 | 1.00 [0.87, 1.00], n = 25 | 0.00 |"
     )
 
 
@@ -486,7 +485,7 @@ def test_hostile_text_in_every_place_changes_neither_tags_nor_tables(text: str) 
     assert "a" not in shown.tags
     assert shown.attributes <= {"open", "align"}
     assert shown.tags.count("details") == shown.tags.count("summary")
-    assert set(shown.columns) <= {3, 4, 5, 6}
+    assert set(shown.columns) <= set(plain.columns)
     assert not shown.comments
     assert not LINKED_BY_GITHUB.search(shown.prose)
 

@@ -58,3 +58,12 @@ def test_durations_read_as_people_say_them() -> None:
 def test_things_are_counted_with_their_plural() -> None:
     assert numbers.counted(1, "case") == "1 case"
     assert numbers.counted(1200, "canary", "canaries") == "1,200 canaries"
+
+
+def test_a_mean_of_counts_has_two_decimals_at_most_unless_they_would_claim_none() -> None:
+    shown = [numbers.figure("extra_calls", value) for value in (0.0, 2.0, 0.4166, 1.5, 0.004, 1234.5)]
+
+    assert shown == ["0", "2", "0.42", "1.5", "0.004", "1,234.5"]
+    assert numbers.change("extra_calls", 0.25, 0.75) == "+0.5"
+    assert numbers.change("missing_calls", 1.0, 1.0) == "0"
+    assert numbers.pair("retry_tokens", 0.331, 0.334) == ("0.3310", "0.3340")

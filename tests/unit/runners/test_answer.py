@@ -91,7 +91,8 @@ def test_text_in_parts_is_joined_and_other_parts_are_passed_over():
 def test_calls_with_parts_missing_are_kept_as_calls():
     calls = [SimpleNamespace(), SimpleNamespace(function=SimpleNamespace(name=None, arguments=None), id=7)]
     result = transcript(answer(content=None, tool_calls=calls))
-    assert [(call.tool, call.arguments, call.id) for call in result.calls] == [("", "", None)] * 2
+    assert [(call.tool, call.arguments, call.id) for call in result.calls] == [("", "{}", None)] * 2
+    assert [call.fault for call in result.calls] == ["the call has no name"] * 2
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from evaluator.transcript import Infrastructure, Transcript
 class Runner:
     """Counts what it is asked and always gives the same result."""
 
-    given_up = None
+    def given_up(self, model):
+        return None
 
     def __init__(self, result):
         self.result, self.asked = result, 0

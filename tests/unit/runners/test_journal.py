@@ -31,13 +31,13 @@ def path(tmp_path):
 def written(path, *results, **header):
     journal = start(path, **header)
     for number, result in enumerate(results, 1):
-        journal.append("task", "case", number, result)
+        journal.append(("", "task", "case", number), result)
     journal.close(complete=False)
 
 
 def test_an_attempt_is_on_disk_as_soon_as_it_is_appended(path):
     journal = start(path)
-    journal.append("task", "case", 1, DONE)
+    journal.append(("", "task", "case", 1), DONE)
     header, row = (json.loads(line) for line in path.read_bytes().splitlines())
     assert header == {"journal": 1, "plan": "p", "fingerprint": "f", "endpoint": "e", "started": NOW}
     assert (row["task"], row["case"], row["number"], row["transcript"]["text"]) == ("task", "case", 1, "é ✓")
@@ -47,7 +47,7 @@ def test_an_attempt_is_on_disk_as_soon_as_it_is_appended(path):
 def test_transcripts_are_taken_up_again_and_failures_are_not(path):
     written(path, DONE, FAILED)
     journal = start(path)
-    assert journal.finished == {("task", "case", 1): DONE}
+    assert journal.finished == {("", "task", "case", 1): DONE}
     assert journal.notes == [f"1 attempts were taken from {path}, which an interrupted run left"]
     journal.close(complete=False)
 
@@ -56,11 +56,11 @@ def test_a_torn_last_line_is_dropped_and_does_not_swallow_the_next_row(path):
     written(path, DONE, DONE)
     path.write_bytes(path.read_bytes()[:-20])
     journal = start(path)
-    assert list(journal.finished) == [("task", "case", 1)]
-    journal.append("task", "case", 3, DONE)
+    assert list(journal.finished) == [("", "task", "case", 1)]
+    journal.append(("", "task", "case", 3), DONE)
     journal.close(complete=False)
     again = start(path)
-    assert list(again.finished) == [("task", "case", 1), ("task", "case", 3)]
+    assert list(again.finished) == [("", "task", "case", 1), ("", "task", "case", 3)]
     again.close(complete=False)
 
 
@@ -71,7 +71,7 @@ def test_an_unreadable_row_costs_only_itself(path, damage):
         file.write(damage)
     written(path, DONE, DONE)
     journal = start(path)
-    assert list(journal.finished) == [("task", "case", 1), ("task", "case", 2)]
+    assert list(journal.finished) == [("", "task", "case", 1), ("", "task", "case", 2)]
     journal.close(complete=False)
 
 
@@ -98,7 +98,7 @@ DAY = 24 * 3600.0
 def test_a_journal_is_believed_for_a_day(path):
     written(path, DONE)
     journal = start(path, now=NOW + DAY)
-    assert list(journal.finished) == [("task", "case", 1)]
+    assert list(journal.finished) == [("", "task", "case", 1)]
     journal.close(complete=False)
 
 
@@ -127,7 +127,7 @@ def test_a_file_that_is_no_journal_is_set_aside_and_kept(path, content):
     path.write_bytes(content)
     journal = start(path)
     assert path.with_name("journal.jsonl.1").read_bytes() == content
-    journal.append("task", "case", 1, DONE)
+    journal.append(("", "task", "case", 1), DONE)
     journal.close(complete=False)
     again = start(path)
     assert len(again.finished) == 1
@@ -136,7 +136,7 @@ def test_a_file_that_is_no_journal_is_set_aside_and_kept(path, content):
 
 def test_a_complete_run_leaves_no_journal(path):
     journal = start(path)
-    journal.append("task", "case", 1, DONE)
+    journal.append(("", "task", "case", 1), DONE)
     journal.close(complete=True)
     assert list(path.parent.iterdir()) == []
 
@@ -179,7 +179,7 @@ from evaluator.runners.journal import Journal
 from evaluator.transcript import Transcript
 journal = Journal.open(Path(sys.argv[1]), plan="p", fingerprint="f", endpoint="e", now=1_800_000_000.0)
 for number in range(1, 101):
-    journal.append("task", "case", number, Transcript(text="x" * 1000))
+    journal.append(("", "task", "case", number), Transcript(text="x" * 1000))
 journal.close(complete=False)
 print(journal.notes)
 """

@@ -173,3 +173,29 @@ def test_every_name_is_allowed_on_the_wire_and_leads_back_to_one_real_name(names
     assert set(mapped) == set(names)
     assert len(set(mapped.values())) == len(mapped)
     assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", wire) for wire in mapped.values())
+
+
+# Tools of a case
+
+
+def test_the_tools_of_a_case_stand_in_place_of_the_repositorys():
+    wire = build(subject(tools=[HCF]), Request(messages=[]), [LOOKUP])
+    assert [tool["function"]["name"] for tool in wire.tools] == ["lookup"]
+    assert set(wire.offered) == {"lookup"}
+    assert set(build(subject(tools=[HCF]), Request(messages=[])).offered) == {"math.hcf"}
+
+
+def test_what_a_spec_says_to_scorers_is_not_sent():
+    wire = build(subject(), Request(messages=[]), [{**LOOKUP, "read_only": True}])
+    assert wire.tools == [{"type": "function", "function": LOOKUP}]
+    assert wire.offered["lookup"]["read_only"] is True
+
+
+def test_a_tool_of_the_case_that_has_the_functions_name_replaces_its_spec():
+    other = {**HCF, "description": "Another"}
+    assert build(subject(tools=[HCF]), ASK, [other]).function == other
+
+
+def test_the_name_that_the_model_knows_is_found_by_the_real_one():
+    wire = build(subject(), Request(messages=[]), [HCF])
+    assert (wire.wire_name("math.hcf"), wire.wire_name("unknown.tool")) == ("math_hcf", "unknown.tool")

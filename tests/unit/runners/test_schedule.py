@@ -21,7 +21,10 @@ class Scripted:
         self.calls = 0
         self.in_flight = 0
         self.peak = 0
-        self.given_up = None
+        self.gave_up = {}
+
+    def given_up(self, model):
+        return self.gave_up.get(model)
 
     async def attempt(self, request):
         self.calls += 1
@@ -228,7 +231,8 @@ def test_a_stop_before_the_beginning_runs_nothing():
 
 def test_a_call_that_does_not_let_go_is_left_behind_with_an_outcome():
     class Stubborn:
-        given_up = None
+        def given_up(self, model):
+            return None
 
         async def attempt(self, request):
             for _ in range(30):
@@ -250,22 +254,64 @@ def test_a_call_that_does_not_let_go_is_left_behind_with_an_outcome():
 
 def test_a_runner_that_cannot_call_is_not_asked_and_its_reason_is_every_jobs():
     runner = Scripted(text)
-    runner.given_up = Infrastructure(kind="authentication", message="no key: set OPENAI_API_KEY")
+    runner.gave_up = {"": Infrastructure(kind="authentication", message="no key: set OPENAI_API_KEY")}
     outcomes = schedule(5, runner)
     assert runner.calls == 0
-    assert all(outcome.not_run and outcome.result == runner.given_up for outcome in outcomes)
+    assert all(outcome.not_run and outcome.result == runner.gave_up[""] for outcome in outcomes)
 
 
 def test_a_runner_that_gives_up_on_the_way_leaves_the_rest_not_run():
     runner = Scripted(lambda number: give_up() if number == 3 else text(number))
 
     def give_up():
-        runner.given_up = Infrastructure(kind="connection", message="nothing answers")
+        runner.gave_up[""] = Infrastructure(kind="connection", message="nothing answers")
         return Infrastructure(kind="connection", message="refused")
 
     outcomes = schedule(6, runner, limits=Limits(concurrency=1))
     assert [outcome.not_run for outcome in outcomes] == [False] * 3 + [True] * 3
-    assert [outcome.result for outcome in outcomes[3:]] == [runner.given_up] * 3
+    assert [outcome.result for outcome in outcomes[3:]] == [runner.gave_up[""]] * 3
+
+
+def by_models(runner, limits=Limits(concurrency=1)):  # noqa: B008 - frozen
+    plan = [Job("task", f"case-{number}", 1, Request(messages=[]), model=name) for number in (1, 2) for name in "ab"]
+    outcomes = asyncio.run(run(plan, runner, limits=limits, progress=NoProgress(), stop=StopSignal()))
+    assert [outcome.job for outcome in outcomes] == plan
+    return outcomes
+
+
+def test_a_model_that_cannot_be_called_does_not_end_the_calling_of_another():
+    runner = Scripted(text)
+    runner.gave_up["a"] = Infrastructure(kind="authentication", message="no key: set OPENAI_API_KEY")
+    outcomes = by_models(runner)
+    assert [outcome.not_run for outcome in outcomes] == [True, False, True, False]
+    assert outcomes[0].result == outcomes[2].result == runner.gave_up["a"]
+
+
+def test_a_key_that_is_refused_ends_the_calling_of_its_model_alone():
+    refused = Infrastructure(kind="authentication", message="bad key")
+    outcomes = by_models(Scripted(lambda number: refused if number == 1 else text(number)))
+    assert [outcome.not_run for outcome in outcomes] == [False, False, True, False]
+    assert outcomes[2].result.message == "not run after a refused key: bad key"
+
+
+def test_the_limit_on_cost_is_one_for_all_models():
+    outcomes = by_models(Scripted(lambda _: priced(0.6)), Limits(concurrency=1, max_cost_usd=1.0))
+    assert [outcome.not_run for outcome in outcomes] == [False, False, True, True]
+    assert outcomes[2].result.message == "the limit of $1.00 was reached at $1.2000"
+
+
+@pytest.mark.parametrize(("cost", "why"), [(0.6, "was reached at $0.6000"), (None, "can't be watched")])
+def test_what_a_conversation_had_cost_when_it_failed_counts_towards_the_limit(cost, why):
+    failed = Infrastructure(kind="server_error", message="no", http_status=500, usage=Usage(cost_usd=cost))
+    first, second = schedule(2, Scripted(lambda _: failed), limits=Limits(concurrency=1, max_cost_usd=0.5))
+    assert (first.not_run, second.not_run) == (False, True)
+    assert why in second.result.message
+
+
+def test_a_failure_without_any_answer_says_nothing_of_cost():
+    failed = Infrastructure(kind="server_error", message="no", http_status=500)
+    outcomes = schedule(2, Scripted(lambda _: failed), limits=Limits(concurrency=1, max_cost_usd=0.5))
+    assert [outcome.not_run for outcome in outcomes] == [False, False]
 
 
 # Resume

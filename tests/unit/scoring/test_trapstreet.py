@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evaluator import scoring
 from evaluator.cases import Case, Request
 from evaluator.results import Finding, Score
-from evaluator.scoring import json_call, patterns
+from evaluator.scoring import checks, json_call, patterns
 from evaluator.transcript import Call, Infrastructure, Transcript
 from evaluator.vocabulary import FAILURE_MODES
 
@@ -191,7 +191,7 @@ def test_a_catastrophic_pattern_is_infrastructure_and_ends(monkeypatch: pytest.M
 def test_an_unknown_scorer_is_infrastructure() -> None:
     found = scoring.prepare("vibes", PAYMENT)(Transcript(text="x"))
     assert isinstance(found, Infrastructure)
-    assert (found.kind, found.message) == ("unknown_scorer", "no scorer 'vibes'; known are trapstreet")
+    assert (found.kind, found.message) == ("unknown_scorer", "no scorer 'vibes'; known are trapstreet, trace")
 
 
 def test_a_bug_in_a_scorer_is_data_with_the_exceptions_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,9 +235,10 @@ def test_a_five_megabyte_answer_is_scored_with_short_findings() -> None:
     assert len(msgspec.json.encode(found)) < 4000
 
 
-def test_every_scorer_matcher_parser_and_extractor_has_a_version() -> None:
+def test_every_scorer_matcher_check_normalizer_parser_and_extractor_has_a_version() -> None:
     assert scoring.versions() == {
         "trapstreet": "trapstreet@1",
+        "trace": "trace@1",
         "json_call": "json_call@1",
         "json_call_upstream": "json_call@upstream",
         "numeric": "numeric@1",
@@ -251,5 +252,8 @@ def test_every_scorer_matcher_parser_and_extractor_has_a_version() -> None:
         "no_hedge": "no_hedge@1",
         "parse_json": "parse_json@1",
         "extract_json": "extract_json@1",
+        "tool_calls": "tool_calls@1",
         "schema": "schema@1",
+        "normalizer_text_1": "text@1",
+        **checks.versions(),
     }

@@ -1,0 +1,95 @@
+"""Traces: fixtures of tool calls → cases, and what was recorded of them (docs/traces.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from evaluator.cases import Case, SourceRef, Task
+from evaluator.config.types import TaskConfig
+from evaluator.config.wording import bounded
+from evaluator.errors import UserError, user_error
+from evaluator.formats.confined import TaskFolder, shown_as
+from evaluator.formats.included import included, nothing_left, some
+from evaluator.formats.trace import files
+from evaluator.formats.trace.case import case_of, recorded_of, request_of
+from evaluator.formats.trace.fixture import Fixture
+from evaluator.formats.trace.golds import golds_of
+from evaluator.formats.trace.reading import Reader
+
+NAME = "trace"
+MALFORMED = "task-malformed"
+
+
+def detect(directory: Path) -> bool:
+    """Whether `directory` holds a fixture: a file with a `task_id` in it or in its folder fixtures/."""
+    return files.look_like_fixtures(directory)
+
+
+def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
+    """The task in `directory`, its cases filtered by `config.include`.
+
+    Raises UserError: `task-malformed` with every problem of every fixture, `task-option`, `task-empty`.
+    """
+    text_calls = _text_calls(config)
+    folder = TaskFolder(directory, shown_as(source))
+    reader = Reader(folder)
+    fixtures = reader.fixtures()
+    if folder.problems:
+        raise UserError(MALFORMED, *bounded(folder.problems, folder.shown_as))
+    chosen = [each for each in fixtures if included(each.task_id, each.tags, config.include)]
+    wanted = [each for each in chosen if not each.skip]
+    if not wanted:
+        raise nothing_left(
+            config,
+            len(fixtures),
+            len(chosen),
+            none="A case is a fixture: a file *.json, *.yaml or *.jsonl with a task_id, here or in fixtures/.",
+            listed_in="task_id and tags of the fixtures",
+        )
+    cases = [_case(reader, each, text_calls) for each in wanted]
+    return Task(
+        name=config.name,
+        format=NAME,
+        source=source,
+        scorer=NAME,
+        cases=cases,
+        recorded=[recorded for each in wanted for recorded in recorded_of(each)],
+        skipped=[each.task_id for each in chosen if each.skip],
+        notes=[*reader.notes, *_notes(cases)],
+        tools={name: specs for case in cases for name, specs in case.tools.items()},
+    )
+
+
+def _text_calls(config: TaskConfig) -> bool:
+    for key, value in config.options.items():
+        if key != "text_calls":
+            message = f"unknown option {key}; the format {NAME} has text_calls"
+        elif not isinstance(value, bool):
+            message = "text_calls is true or false"
+        else:
+            continue
+        raise user_error("task-option", message, where=f"tasks.{config.name}.options")
+    return bool(config.options.get("text_calls", True))
+
+
+def _case(reader: Reader, fixture: Fixture, text_calls: bool) -> Case:
+    tools = reader.files(fixture)
+    request = request_of(fixture, reader.specs(fixture), next(iter(tools), None), text_calls)
+    case = case_of(fixture, request, tools)
+    return msgspec.structs.replace(case, golds=golds_of(case, fixture.expected_answer))
+
+
+def _notes(cases: list[Case]) -> list[str]:
+    notes = []
+    unscored = [case.id for case in cases if case.expected is None]
+    if unscored:
+        notes.append(f"without expected_invocations or expected_paths, so never scored: {some(unscored)}")
+    unchecked = [case.id for case in cases if case.expected is not None and not case.golds]
+    if unchecked:
+        notes.append(
+            "the expected calls could not be tried on the scorer, since the fixture does not say all of a right answer "
+            f"(arguments, or an expected_answer for its checks): {some(unchecked)}"
+        )
+    return notes

@@ -1,0 +1,194 @@
+"""A task of traces run live → its fixtures, with what the model did written into them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evaluator import fingerprint, loading
+from evaluator.cases import Case, Subject, Task, digest_of, made_with
+from evaluator.config.types import Config, TaskConfig
+from evaluator.errors import Problem, UserError, user_error
+from evaluator.formats.confined import TaskFolder, shown_as
+from evaluator.formats.trace import NAME, files
+from evaluator.json_text import parse_json
+from evaluator.progress import Progress
+from evaluator.recording.scrub import Scrubber
+from evaluator.recording.write import fixture_with_recordings, recording_of, write_fixture
+from evaluator.scoring.schema import SchemaError, compile_schema
+from evaluator.transcript import Infrastructure, Transcript
+
+if TYPE_CHECKING:  # asyncio, which most commands do without
+    from evaluator.runners.schedule import Outcome
+    from evaluator.runners.stopping import StopSignal
+
+
+@dataclass(frozen=True)
+class RecordedLive:
+    """`written`: the fixtures, each with every attempt that was answered. `lost`: attempts without an answer, by kind
+    of failure. `notes`: what a reader should know; `masked`: secrets that were left out."""
+
+    written: list[Path]
+    attempts: int
+    lost: dict[str, int]
+    notes: list[str]
+    masked: int
+
+
+def record(
+    config: Config,
+    *,
+    folder: Path,
+    cache: Path,
+    task_name: str | None,
+    output: Path | None,
+    progress: Progress,
+    environ: Mapping[str, str],
+    model: str | None = None,
+    stop: StopSignal | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> RecordedLive:
+    """Runs a task of traces with the subject of `config` and writes its fixtures with the recordings: into `output`, or
+    in place where it is None.
+
+    A fixture of which no attempt was answered stays as it is. Raises UserError for bad input, before anything is paid
+    for: `record-format`, `record-in-place`.
+    """
+    from evaluator.config.subject import load_subject
+    from evaluator.runners import calling
+    from evaluator.runners.schedule import Job
+
+    began = clock()
+    wanted = _task(config, task_name)
+    subject = load_subject(config, folder, model)
+    task, directory = loading.load_with_folder(wanted, folder, cache, environ)
+    if task.format != NAME:
+        message = f"only traces are recorded, and the format of {task.name} is {task.format}"
+        raise user_error("record-format", message, where=f"tasks.{task.name}")
+    task = loading.with_tools(task, subject.tools)
+    targets = _targets(task, directory, output)
+    calling.refuse_unpriced(config, config.gate, subject.model)
+    jobs = [
+        Job(
+            task=task.name,
+            case_id=case.id,
+            number=number,
+            request=case.request,
+            tools=case.offered(),
+            frozen=case.recorded,
+        )
+        for case in task.cases
+        for number in range(1, wanted.repeats + 1)
+    ]
+    outcomes, said = calling.make(
+        jobs,
+        {"": subject},
+        config,
+        fingerprint.build([task], subject.entries(), "record"),
+        journal=cache / "journals" / f"record-{digest_of([str(directory), str(output)])[:16]}.jsonl",
+        progress=progress,
+        environ=environ,
+        stop=stop,
+        started=began,
+    )
+    scrubber = Scrubber(environ)
+    written = [
+        path for case in task.cases if (path := _write(case, subject, targets[case.id], outcomes, scrubber)) is not None
+    ]
+    answered = sum(isinstance(each.result, Transcript) for each in outcomes)
+    lost = Counter(each.result.kind for each in outcomes if isinstance(each.result, Infrastructure))
+    return RecordedLive(written, answered, dict(sorted(lost.items())), said, scrubber.masked)
+
+
+@dataclass(frozen=True)
+class _Target:
+    path: Path
+    fixture: dict[str, Any]
+
+
+def _task(config: Config, name: str | None) -> TaskConfig:
+    if name is None and len(config.tasks) > 1:
+        names = ", ".join(task.name for task in config.tasks)
+        message = "several tasks, and one is recorded at a time"
+        raise user_error("record-format", message, where=config.path, mend=f"Say which with --task: {names}.")
+    return loading.selected(config, [name] if name else None)[0]
+
+
+def _targets(task: Task, directory: Path, output: Path | None) -> dict[str, _Target]:
+    """Case id → where its fixture is written, and the fixture as it stands."""
+    chosen = {case.id for case in task.cases}
+    found = files.read(TaskFolder(directory, shown_as(task.source))).entries
+    entries = {entry.value["task_id"]: entry for entry in found if entry.value["task_id"] in chosen}
+    if output is not None:
+        # Elsewhere the files that a fixture names are not at hand: its tools are written into it.
+        return {
+            case_id: _Target(output / _file_name(case_id), _with_tools(entry.value, task))
+            for case_id, entry in entries.items()
+        }
+    if task.source.commit is not None:
+        message = "a pinned source cannot be recorded in place"
+        raise user_error("record-in-place", message, where=f"tasks.{task.name}", mend="Name a folder with --output.")
+    problems = [
+        Problem(entry.file, entry.line, 1, "only a fixture in a JSON file of its own is recorded in place")
+        for entry in entries.values()
+        if entry.path.suffix != ".json"
+    ]
+    if problems:
+        mend = Problem(
+            f"tasks.{task.name}", 0, 0, "some fixtures would lose their form", "Name a folder with --output."
+        )
+        raise UserError("record-in-place", *problems[:20], mend)
+    return {case_id: _Target(entry.path, entry.value) for case_id, entry in entries.items()}
+
+
+def _with_tools(fixture: dict[str, Any], task: Task) -> dict[str, Any]:
+    named = fixture.get("tools")
+    return {**fixture, "tools": task.tools[named]} if isinstance(named, str) and named in task.tools else fixture
+
+
+def _file_name(case_id: str) -> str:
+    plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in case_id).lstrip(".")
+    return f"{plain if plain == case_id else f'{plain[:80]}-{digest_of(case_id)[:8]}'}.json"
+
+
+def _write(
+    case: Case, subject: Subject, target: _Target, outcomes: Sequence[Outcome], scrubber: Scrubber
+) -> Path | None:
+    whole = made_with(subject, case)
+    recordings = [
+        recording_of(
+            each.result,
+            number=each.job.number,
+            model=each.result.model or subject.model,
+            date=datetime.now(UTC).isoformat(timespec="seconds"),
+            subject_parts=whole.entries(),
+            subject_digest=whole.digest(),
+            schema_checks=_schema_checks(each.result, case),
+        )
+        for each in outcomes
+        if each.job.case_id == case.id and isinstance(each.result, Transcript)
+    ]
+    if not recordings:
+        return None
+    write_fixture(target.path, fixture_with_recordings(target.fixture, scrubber.value(recordings)))
+    return target.path
+
+
+def _schema_checks(transcript: Transcript, case: Case) -> list[dict[str, Any]]:
+    """For each call of an offered tool whether its arguments were valid by that tool's schema."""
+    schemas = {spec["name"]: spec.get("parameters", {}) for spec in case.offered()}
+    checks = []
+    for step, call in enumerate(transcript.calls, 1):
+        if call.tool not in schemas:
+            continue
+        try:
+            found = compile_schema(schemas[call.tool]).findings(parse_json(call.arguments))
+        except SchemaError:  # said when the task was loaded
+            continue
+        checks.append({"step": step, "valid": found == []})
+    return checks
