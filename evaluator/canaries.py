@@ -121,7 +121,8 @@ def _score(canary: ScoreCanary, scorer: str, case: Case) -> str:
 
 def _place(finding: Finding) -> str:
     step = f"#{finding.step}" if finding.step is not None else ""
-    return f"{step}{finding.path}:{finding.keyword}"
+    call = f"@{finding.call}" if finding.call is not None else ""
+    return f"{step}{call}{finding.path}:{finding.keyword}"
 
 
 def _parse(canary: TextCanary) -> str:
@@ -171,7 +172,7 @@ def _normalize(canary: NormalizeCanary) -> str:
     return f"text {json.dumps(normalizer(canary.text * canary.times))}"
 
 
-_OF_CASE = ("scorer", "matchers", "expected", "tools", "function")
+_OF_CASE = ("scorer", "matchers", "expected", "tools", "function", "prefix")
 
 
 def _case(canary: ScoreCanary, setups: dict[str, Setup], path: Path) -> tuple[str, Case]:
@@ -186,7 +187,7 @@ def _case(canary: ScoreCanary, setups: dict[str, Setup], path: Path) -> tuple[st
     if scorer not in SCORERS:
         raise _broken(path, f"{canary.id}: there is no scorer {scorer!r}; known are {', '.join(SCORERS)}")
     expected = {"matchers": setup.matchers} if setup.expected is None else setup.expected
-    request = Request(messages=[], function=setup.function, tools=setup.tools or [])
+    request = Request(messages=[], function=setup.function, tools=setup.tools or [], prefix=setup.prefix)
     return scorer, Case(id=canary.id, request=request, expected=expected, options=setup.options)
 
 

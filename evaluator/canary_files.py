@@ -20,6 +20,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     expected: dict[str, Any] | None = None
     tools: list[dict[str, Any]] | None = None
     function: dict[str, Any] | None = None
+    prefix: str | None = None
     options: dict[str, Any] = {}
 
 
@@ -60,6 +61,7 @@ class ScoreCanary(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
     expected: dict[str, Any] | None = None
     tools: list[dict[str, Any]] | None = None
     function: dict[str, Any] | None = None
+    prefix: str | None = None
     options: dict[str, Any] = {}
     later: list[Answer] | None = None
 

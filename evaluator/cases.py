@@ -32,6 +32,20 @@ class Frozen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     result: Any = None
 
 
+class Passage(msgspec.Struct, frozen=True, kw_only=True):
+    """A text that a search can find."""
+
+    title: str
+    text: str
+
+
+# Ways of having a begun answer continued. What is measured under one says nothing of another.
+BY_TOKEN_IDS = "completion:token_ids"  # noqa: S105 - tokens of text
+BY_TEXT = "completion:text"
+BY_PREFILL = "prefill"
+CONDITIONS = (BY_TOKEN_IDS, BY_TEXT, BY_PREFILL)
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the task asks of the model.
 
@@ -41,7 +55,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `tools`: specs on offer that the task itself brings, in the same shape (with `read_only` true where a call changes
     nothing). `tools_file`: key of `Case.tools` for those that stand in files. `mocks`: what tools answer.
     `max_turns`, `max_calls`: answers of the model, and calls in all, after which a conversation is ended. `text_calls`:
-    whether a call that is written into the text counts where there is no native one.
+    whether a call that is written into the text counts where there is no native one. `answer_schema`: JSON Schema of
+    the answer itself, where that is JSON and no call. `corpus`: what the tool `search` finds. `prefix`: how the answer
+    begins; the model continues it. `prompt_token_ids`: the whole prompt, prefix included, as tokens of one model.
+    `condition`: how the model is asked to go on, a key of `CONDITIONS`; None where an answer is asked for.
     """
 
     messages: list[dict[str, Any]]
@@ -52,6 +69,20 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_turns: int = 1
     max_calls: int = 64
     text_calls: bool = False
+    answer_schema: dict[str, Any] | None = None
+    corpus: list[Passage] = []
+    prefix: str | None = None
+    prompt_token_ids: list[int] | None = None
+    condition: str | None = None
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a case was written, for messages. `file`: as a reader knows it; `line`: where the case begins, 0 where it
+    is all of the file; `lines`: JSON path into `Case.expected` → line of the value there, as far as that is known."""
+
+    file: str
+    line: int = 0
+    lines: dict[str, int] = {}
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -61,7 +92,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `golds`: transcripts that must pass the case's own scorer (the gold self-check); empty where the source has none.
     `tools`: specs that the repository owns and a change may change, so no part of the digest: by the file that a
     request names (`Request.tools_file`), and under `SUBJECT` those of trap.yaml. `recorded`: what tools answered when
-    the case was recorded; not in the digest either, since another recording is the same case.
+    the case was recorded; not in the digest either, since another recording is the same case. `expected_answer`: the
+    final answer of golds that are made once all tools are known. `origin`: None where the format does not say it.
+    `absent`: why nobody can be asked, of a case that the source lists and does not hold; it is planned, never scored.
     """
 
     id: str
@@ -73,6 +106,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     golds: list[Transcript] = []
     tools: dict[str, list[dict[str, Any]]] = {}
     recorded: list[Frozen] = []
+    expected_answer: str | None = None
+    origin: Origin | None = None
+    absent: str = ""
 
     def offered(self) -> list[dict[str, Any]]:
         """The tools that the model gets: the repository's own spec of a name wins over the task's."""
@@ -142,9 +178,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     `scorer`: key of `evaluator.scoring.SCORERS`, or one of `evaluator.scoring.FOREIGN` where there is an `own_judge`.
     `inputs`: the folder with a folder of files for each case, for a solution that reads them. `tools`: as `Case.tools`
-    of every case. `skipped`: ids that the
-    source itself marks `skip`. `notes`: what a reader should know (unknown keys of somebody's
-    traptask.yaml, an own judge that is not run).
+    of every case. `pooled`: whether a share over all cases means anything; where not, each slice is reported and gated
+    by itself. `skipped`: ids that the source itself marks `skip`. `notes`: what a reader should know (unknown keys of
+    somebody's traptask.yaml, an own judge that is not run).
     """
 
     name: str
@@ -158,6 +194,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     own_judge: OwnJudge | None = None
     inputs: str | None = None
     tools: dict[str, list[dict[str, Any]]] = {}
+    pooled: bool = True
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import io
 import os
 import sys
@@ -52,6 +53,13 @@ examples:
   trapgate record --task refunds --output recorded/    the same into another folder
   trapgate record --import chat-log.jsonl --output evals/refunds    drafts of fixtures from a log; edit what is expected
 """,
+    "closure": """\
+examples:
+  trapgate build closure --from calls.jsonl --output evals/closure
+  trapgate build closure --from values.json --output evals/closure --tasks 50 --seed 7
+
+an item of the file is any JSON value, or a call {"name": "f", "arguments": {…}}
+""",
     "compare": """\
 examples:
   trapgate compare .trap/baseline.json trapgate-results/results.json
@@ -71,6 +79,8 @@ example:
 
 def console() -> None:
     """The `trapgate` command."""
+    # Tens of thousands of cases live until the end; to look through them again and again takes a quarter of the time.
+    gc.set_threshold(100_000)
     sys.exit(main(sys.argv[1:]))
 
 
@@ -182,6 +192,16 @@ def _parser() -> argparse.ArgumentParser:
     _config_option(validate)
     _unsafe_option(validate)
     _json_option(validate)
+
+    build = commands.add_parser("build", help="make a task of data of one's own")
+    kinds = build.add_subparsers(title="kinds", metavar="KIND", required=True)
+    closure = _command(
+        kinds, "closure", "cut JSON values and calls into structures to continue", commands_module("build_closure")
+    )
+    closure.add_argument("--from", metavar="FILE", type=Path, dest="source", required=True, help="JSON or JSON Lines")
+    closure.add_argument("--output", metavar="DIR", type=Path, required=True, help="folder of the task, new or empty")
+    closure.add_argument("--seed", metavar="N", type=int, default=42, help="decides where texts are cut (42)")
+    closure.add_argument("--tasks", metavar="N", type=int, help="how many items to take; all when left out")
 
     init = _command(commands, "init", "write a trap.yaml, a first task and a workflow", commands_module("init"))
     init.add_argument("folder", metavar="FOLDER", type=Path, nargs="?", default=Path())

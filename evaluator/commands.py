@@ -210,10 +210,13 @@ def show(options: argparse.Namespace) -> int:
         return EXIT_PASS
     accepted = baseline.accepted
     print(f"{path}: accepted {accepted.at} by {accepted.by}: {accepted.why}")
-    for task in baseline.run.tasks:
-        rate = task.metrics.get("pass_rate")
-        shown = f"pass_rate {rate.value:.2f}" if rate is not None else "no pass_rate"
-        print(f"  {task.name}: {len(task.cases)} cases × {task.repeats}, {task.scored} attempts scored, {shown}")
+    for each in (baseline.run, *baseline.run.beside):
+        if baseline.run.beside:
+            print(f"  {models_of(each)[0]}")
+        for task in each.tasks:
+            rate = task.metrics.get("pass_rate")
+            shown = f"pass_rate {rate.value:.2f}" if rate is not None else "no pass_rate"
+            print(f"  {task.name}: {len(task.cases)} cases × {task.repeats}, {task.scored} attempts scored, {shown}")
     return EXIT_PASS
 
 
@@ -255,6 +258,19 @@ def validate(options: argparse.Namespace) -> int:
         if not faults:
             print(f"{options.config}: valid")
     return EXIT_CONFIGURATION if faults else EXIT_PASS
+
+
+def build_closure(options: argparse.Namespace) -> int:
+    """`trapgate build closure`: a structure-closure task of one's own values and calls."""
+    from evaluator.closure.command import build_suite
+
+    suite, written = build_suite(options.source, options.output, seed=options.seed, tasks=options.tasks)
+    _say_written(written, 0)
+    groups = suite.inventory["groups"]
+    print(f"{sum(map(len, groups.values()))} cases in {len(groups)} groups")
+    for group, count in suite.left_out.items():
+        print(f"note: {group}: {count} items have nothing to cut there")
+    return EXIT_PASS
 
 
 def init(options: argparse.Namespace) -> int:
@@ -335,6 +351,13 @@ def _refuse_unfit(run: Run, path: Path, config: Config) -> None:
     if run.selection is not None or names != wanted:
         what = f"it holds the tasks {', '.join(sorted(names))}; {config.path} has {', '.join(sorted(wanted))}"
         raise user_error("accept-partial", what, where=str(path), mend=mend)
+    wanted_repeats = {task.name: task.repeats for task in config.tasks}
+    few = [
+        f"{task.name} {task.repeats} of {n}" for task in run.tasks if task.repeats < (n := wanted_repeats[task.name])
+    ]
+    if few:
+        what = f"it made fewer attempts a case than {config.path} asks for ({', '.join(few)})"
+        raise user_error("accept-incomplete", what, where=str(path), mend=mend)
     short = [f"{task.name} {task.scored} of {task.planned}" for task in run.tasks if task.scored < task.planned]
     if short or not run.tasks:
         what = f"not every planned attempt was scored ({', '.join(short) or 'no task'})"

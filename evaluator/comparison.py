@@ -18,6 +18,8 @@ from evaluator.results import CaseChange, CaseResult, Evidence, Fingerprint, Tas
 from evaluator.vocabulary import AMOUNT_METRICS, known_metrics
 
 _SAME = 1e-9
+# Ids of worse cases that a difference keeps.
+MAX_WORSE = 50
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -34,7 +36,7 @@ class Pair(msgspec.Struct, frozen=True):
 
 class Pairing(msgspec.Struct, frozen=True, kw_only=True):
     """The cases of one task, sorted by what can be said about them. `is_new`: the baseline does not know the task;
-    `baseline`, `now`: all cases of either side."""
+    `baseline`, `now`: all cases of either side; `pooled` as in `TaskResult`."""
 
     task: str
     is_new: bool
@@ -48,6 +50,7 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int
     baseline_repeats: int
     deterministic: bool
+    pooled: bool = True
 
     @property
     def k(self) -> int:
@@ -88,6 +91,7 @@ def pair(baseline: TaskResult | None, now: TaskResult) -> Pairing:
         repeats=now.repeats,
         baseline_repeats=baseline.repeats if baseline is not None else now.repeats,
         deterministic=now.deterministic and (baseline is None or baseline.deterministic),
+        pooled=now.pooled,
     )
 
 
@@ -97,12 +101,13 @@ def _scored(case: CaseResult) -> bool:
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """A metric on both sides of the same cases: a mean, or the sum of an amount. `missing`: cases that had a value in
-    the baseline and have none now."""
+    the baseline and have none now. `worse`: those whose value became worse, most harm first, at most `MAX_WORSE`."""
 
     baseline: float
     now: float
     evidence: Evidence
     missing: list[str]
+    worse: list[str]
 
 
 def difference(
@@ -118,7 +123,8 @@ def difference(
     One attempt a case and values of 0 or 1 on both sides: exact McNemar. Otherwise the mean over a case's attempts,
     then a sign-flip test of the paired differences. Recordings on both sides: no test, any change is real.
     """
-    before, after, missing = [], [], []
+    before, after, missing, harmed = [], [], [], []
+    sign = 1.0 if higher_is_better else -1.0
     for each in pairing.pairs if pairs is None else pairs:
         # The same k on both sides: pass^3 of one run is not to be held against pass^5 of another.
         old = case_value(metric, each.baseline, pairing.k)
@@ -126,16 +132,21 @@ def difference(
         if old is not None and new is not None:
             before.append(old)
             after.append(new)
+            if (harm := sign * (old - new)) > _SAME:
+                harmed.append((-harm, each.now.id))
         elif old is not None:
             missing.append(each.now.id)
     if not before:
         return None
     found = evidence(before, after, alpha, pairing.deterministic, higher_is_better=higher_is_better)
-    if metric in AMOUNT_METRICS:
-        return Difference(
-            baseline=math.fsum(before), now=math.fsum(after), evidence=_of_sums(found, len(before)), missing=missing
-        )
-    return Difference(baseline=fmean(before), now=fmean(after), evidence=found, missing=missing)
+    is_amount = metric in AMOUNT_METRICS
+    return Difference(
+        baseline=math.fsum(before) if is_amount else fmean(before),
+        now=math.fsum(after) if is_amount else fmean(after),
+        evidence=_of_sums(found, len(before)) if is_amount else found,
+        missing=missing,
+        worse=[case_id for _, case_id in sorted(harmed)[:MAX_WORSE]],
+    )
 
 
 def _of_sums(found: Evidence, n: int) -> Evidence:
@@ -195,9 +206,10 @@ def _detectable(harm: Sequence[float], alpha: float, *, binary: bool) -> float |
 def compare_task(pairing: Pairing, baseline: TaskResult | None, alpha: float) -> TaskComparison:
     """The part of the comparison that a report shows for every task, whatever the rules are."""
     moved = [(each, *_rates(each)) for each in pairing.pairs]
-    pass_rate = difference("pass_rate", pairing, alpha=alpha, higher_is_better=True)
+    pass_rate = difference("pass_rate", pairing, alpha=alpha, higher_is_better=True) if pairing.pooled else None
     before = baseline.cases if baseline is not None else []
-    figures = {name: metric_of(name, before, pairing.baseline_repeats) for name in known_metrics()}
+    names = known_metrics() if pairing.pooled else AMOUNT_METRICS
+    figures = {name: metric_of(name, before, pairing.baseline_repeats) for name in names}
     return TaskComparison(
         task=pairing.task,
         paired=len(pairing.pairs),
@@ -210,7 +222,33 @@ def compare_task(pairing: Pairing, baseline: TaskResult | None, alpha: float) ->
         pass_rate=pass_rate.evidence if pass_rate is not None else None,
         baseline_repeats=baseline.repeats if baseline is not None else None,
         baseline_metrics={name: figure for name, figure in figures.items() if figure is not None},
+        slices={} if pairing.pooled else _slice_evidence(pairing, alpha),
     )
+
+
+def _slice_evidence(pairing: Pairing, alpha: float) -> dict[str, Evidence]:
+    found: dict[str, Evidence] = {}
+    for name, pairs in _by_slice(pairing).items():
+        change = difference("pass_rate", pairing, pairs, alpha=alpha, higher_is_better=True)
+        if change is not None:
+            found[name] = change.evidence
+    return found
+
+
+def _by_slice(pairing: Pairing) -> dict[str, list[Pair]]:
+    """The pairs by the slices of today, in the order of their names."""
+    named: dict[str, list[Pair]] = {}
+    for each in pairing.pairs:
+        for name in each.now.slices:
+            named.setdefault(name, []).append(each)
+    return dict(sorted(named.items()))
+
+
+def ceilings(pairing: Pairing) -> list[str]:
+    """The slices of a task that is not pooled in which every attempt passed on both sides: they can tell nothing."""
+    if pairing.pooled:
+        return []
+    return [name for name, pairs in _by_slice(pairing).items() if all(_rates(each) == (1.0, 1.0) for each in pairs)]
 
 
 def _rates(each: Pair) -> tuple[float, float]:

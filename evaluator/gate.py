@@ -6,7 +6,7 @@ gets this far.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
@@ -15,7 +15,7 @@ from evaluator.baselines import Missing, Unreadable
 from evaluator.comparison import Pairing, critically_failed
 from evaluator.config.types import GateConfig, Rule
 from evaluator.errors import EXIT_DRIFT, EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSION
-from evaluator.results import Reason, RuleResult, Run, TaskResult, VerdictWord
+from evaluator.results import Attempt, Reason, RuleResult, Run, TaskResult, VerdictWord
 from evaluator.rules import Facts, is_relative
 
 EXIT_CODES: dict[VerdictWord, int] = {
@@ -26,6 +26,8 @@ EXIT_CODES: dict[VerdictWord, int] = {
 }
 
 _SAME = 1e-9
+# Names that a sentence lists before it counts the others.
+_NAMED = 5
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,8 +43,14 @@ def decide(gate: GateConfig, facts: Facts) -> Decision:
     """The verdict with every reason of its kind, and what else a reader should know as warnings."""
     results = [result for rule in effective_rules(gate, facts) for result in rules.apply(rule, gate, facts)]
     drifted = _validator_reasons(facts)
-    open_questions = [*_coverage_reasons(gate, facts), *_baseline_reasons(gate, facts)]
-    open_questions += [_rule_reason("rule", result) for result in results if result.outcome == "inconclusive"]
+    stale = _stale_reasons(facts)
+    open_questions = [*stale, *_coverage_reasons(gate, facts), *_baseline_reasons(gate, facts)]
+    explained = {reason.task for reason in stale}
+    open_questions += [
+        _rule_reason("rule", result)
+        for result in results
+        if result.outcome == "inconclusive" and result.task not in explained
+    ]
     worse = [_rule_reason(_fail_kind(result), result) for result in results if result.outcome == "fail"]
     worse += _critical_reasons(facts)
     warnings = [_rule_reason("rule", result) for result in results if result.outcome == "warn"]
@@ -61,10 +69,20 @@ def decide(gate: GateConfig, facts: Facts) -> Decision:
 
 
 def effective_rules(gate: GateConfig, facts: Facts) -> list[Rule]:
-    """The rules of the file, else the default: on each task, pass_rate may not drop at all."""
+    """The rules of the file, else the default: pass_rate may not drop at all, on each task or, where a task is not
+    pooled, on each of its slices, those of the baseline included."""
     if gate.rules is not None:
         return gate.rules
-    return [Rule(metric="pass_rate", task=task.name, max_drop=0.0) for task in facts.tasks]
+    return [
+        Rule(metric="pass_rate", task=task.name, slice=part, max_drop=0.0)
+        for task in facts.tasks
+        for part in ([None] if task.pooled else _slices(task, facts.pairings.get(task.name)))
+    ]
+
+
+def _slices(task: TaskResult, pairing: Pairing | None) -> list[str]:
+    before = {name for case in pairing.baseline for name in case.slices} if pairing is not None else set()
+    return sorted(before.union(task.slices))
 
 
 def _validator_reasons(facts: Facts) -> list[Reason]:
@@ -79,6 +97,32 @@ def _validator_reasons(facts: Facts) -> list[Reason]:
     return reasons + [Reason(kind="validator", text=text) for text in facts.validator]
 
 
+def _stale_reasons(facts: Facts) -> list[Reason]:
+    """One for each task of which every recording is stale. It stands for all that follows from it: that nothing was
+    scored, that nothing can be compared, that no rule on the task can be decided."""
+    reasons = []
+    for task in facts.tasks:
+        if not _is_wholly_stale(task):
+            continue
+        said = {attempt.infrastructure.message for attempt in _attempts(task) if attempt.infrastructure is not None}
+        why = said.pop() if len(said) == 1 else "recorded before what they depend on changed"
+        what = "the only recording is" if task.planned == 1 else f"all {task.planned} recordings are"
+        reasons.append(Reason(kind="stale", task=task.name, text=f"{task.name}: {what} stale, {why}."))
+    return reasons
+
+
+def _attempts(task: TaskResult) -> Iterator[Attempt]:
+    return (attempt for case in task.cases for attempt in case.attempts)
+
+
+def _stale_attempts(task: TaskResult) -> int:
+    return sum(attempt.status == "stale" for attempt in _attempts(task))
+
+
+def _is_wholly_stale(task: TaskResult) -> bool:
+    return bool(task.planned) and _stale_attempts(task) == task.planned
+
+
 def _coverage_reasons(gate: GateConfig, facts: Facts) -> list[Reason]:
     reasons = []
     if not facts.tasks:
@@ -87,17 +131,24 @@ def _coverage_reasons(gate: GateConfig, facts: Facts) -> list[Reason]:
         pairing = facts.pairings.get(task.name)
         removed = len(pairing.removed) * pairing.baseline_repeats if pairing is not None else 0
         planned = task.planned + removed
-        if planned == 0:
+        explained = {case.id for case in task.cases} if _is_wholly_stale(task) else set()
+        if explained:
+            pass  # one reason says why nothing was scored
+        elif planned == 0:
             reasons.append(Reason(kind="coverage", task=task.name, text=f"{task.name}: no case was planned."))
         elif task.scored / planned < gate.coverage - _SAME:
             text = (
                 f"{task.name}: {task.scored} of {planned} planned attempts were scored, {gate.coverage:.0%} are needed."
             )
             if removed:
-                text += f" {removed} of the missing ones are cases of the baseline that the change removed."
+                text += f" {removed} of the missing ones are of cases of the baseline that the change removed."
+            if stale := _stale_attempts(task):
+                text += f" {stale} of the missing ones are stale recordings."
             reasons.append(Reason(kind="coverage", task=task.name, text=text))
-        reasons += _critical_unscored(task, pairing)
-        if pairing is not None and pairing.coverage < gate.coverage - _SAME:
+        reasons += _critical_unscored(task, pairing, explained)
+        if pairing is None or (explained and not pairing.removed and not pairing.not_comparable):
+            continue
+        if pairing.coverage < gate.coverage - _SAME:
             reasons.append(_pairing_reason(gate, pairing))
     reasons += [
         Reason(kind="coverage", task=name, text=f"{name}: the change removed the task, {lost}.")
@@ -106,21 +157,30 @@ def _coverage_reasons(gate: GateConfig, facts: Facts) -> list[Reason]:
     return reasons
 
 
-def _critical_unscored(task: TaskResult, pairing: Pairing | None) -> list[Reason]:
-    """Critical cases that nothing can be said about. The share of cases that may be missing does not cover them, and a
-    change cannot take the mark away: the baseline's counts as well."""
+def _critical_unscored(task: TaskResult, pairing: Pairing | None, explained: Collection[str]) -> list[Reason]:
+    """Critical cases that nothing can be said about, but for the `explained` ones. The share of cases that may be
+    missing does not cover them, and a change cannot take the mark away: the baseline's counts as well."""
     now = {case.id for case in task.cases if case.critical}
     scored = {case.id for case in task.cases if any(attempt.status == "scored" for attempt in case.attempts)}
     before = {case.id for case in pairing.baseline if case.critical} if pairing is not None else set()
     paired = {each.now.id for each in pairing.pairs} if pairing is not None else set()
-    silent = [(case_id, "was not scored") for case_id in sorted(now - scored)]
-    silent += [
-        (case_id, "cannot be compared with the baseline") for case_id in sorted(before - paired - (now - scored))
-    ]
-    return [
-        Reason(kind="coverage", task=task.name, text=f"{task.name}: the critical case {case_id} {what}.")
-        for case_id, what in silent
-    ]
+    unscored = now - scored
+    reasons = []
+    for ids, one, many in (
+        (unscored, "was not scored", "were not scored"),
+        (before - paired - unscored, "cannot be compared with the baseline", "cannot be compared with the baseline"),
+    ):
+        if silent := sorted(ids.difference(explained)):
+            reasons.append(Reason(kind="coverage", task=task.name, text=_of_critical(task.name, silent, one, many)))
+    return reasons
+
+
+def _of_critical(task: str, ids: Sequence[str], one: str, many: str) -> str:
+    """ "t: the critical cases a, b and c were not scored." """
+    if len(ids) == 1:
+        return f"{task}: the critical case {ids[0]} {one}."
+    *first, last = ids if len(ids) <= _NAMED else [*ids[:_NAMED], f"{len(ids) - _NAMED} more"]
+    return f"{task}: the critical cases {', '.join(first)} and {last} {many}."
 
 
 def _pairing_reason(gate: GateConfig, pairing: Pairing) -> Reason:
@@ -153,16 +213,12 @@ def _baseline_reasons(gate: GateConfig, facts: Facts) -> list[Reason]:
 
 
 def _critical_reasons(facts: Facts) -> list[Reason]:
-    return [
-        Reason(
-            kind="critical",
-            task=pairing.task,
-            text=f"{pairing.task}: the critical case {each.now.id} passed in the baseline and fails now.",
-        )
-        for pairing in facts.pairings.values()
-        for each in pairing.pairs
-        if critically_failed(each)
-    ]
+    reasons = []
+    for task, pairing in facts.pairings.items():
+        if failed := [each.now.id for each in pairing.pairs if critically_failed(each)]:
+            one, many = "passed in the baseline and fails now", "passed in the baseline and fail now"
+            reasons.append(Reason(kind="critical", task=task, text=_of_critical(task, failed, one, many)))
+    return reasons
 
 
 def rank(verdict: VerdictWord, reasons: Sequence[Reason]) -> int:

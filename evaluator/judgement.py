@@ -14,7 +14,7 @@ import msgspec
 from evaluator import __version__
 from evaluator.baselines import BaselineState, Found
 from evaluator.cases import Subject
-from evaluator.comparison import compare_task, fingerprint_differences, pair
+from evaluator.comparison import ceilings, compare_task, fingerprint_differences, pair
 from evaluator.config.types import GateConfig
 from evaluator.drift import provider_drift, rescore
 from evaluator.gate import decide
@@ -73,7 +73,12 @@ def judge(
         started=measured.started,
         verdict=decision.verdict,
         reasons=decision.reasons,
-        warnings=[*measured.warnings, *decision.warnings, *_task_warnings(measured.tasks)],
+        warnings=[
+            *measured.warnings,
+            *decision.warnings,
+            *_task_warnings(measured.tasks),
+            *_ceilings(facts),
+        ],
         fingerprint=measured.fingerprint,
         canaries=measured.canaries,
         tasks=measured.tasks,
@@ -138,6 +143,20 @@ def _compare(
         spent=measured.spent,
     )
     return comparison, facts
+
+
+def _ceilings(facts: Facts) -> list[Reason]:
+    """One for each task that has slices in which every attempt passed on both sides: they can tell nothing."""
+    return [
+        Reason(
+            kind="task",
+            task=pairing.task,
+            text=f"{pairing.task}: every attempt passed in the baseline and now, so these slices give no signal: "
+            f"{', '.join(names)}.",
+        )
+        for pairing in facts.pairings.values()
+        if (names := ceilings(pairing))
+    ]
 
 
 def _in_words(baseline: Found) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from evaluator import canaries, formats
-from evaluator.cases import SUBJECT, Task
+from evaluator.cases import SUBJECT, Case, Task
 from evaluator.config.types import Config, TaskConfig
-from evaluator.errors import user_error
-from evaluator.formats.trace.golds import complete
+from evaluator.errors import Problem, UserError, user_error
+from evaluator.formats import trace
 from evaluator.results import CanaryResults
 from evaluator.scoring import tries
 from evaluator.sources import location
@@ -53,20 +53,44 @@ def load_with_folder(wanted: TaskConfig, folder: Path, cache: Path, environ: Map
     task = formats.load(wanted, fetched.directory, fetched.ref)
     cases = task.cases
     if wanted.retry.score == "last" and wanted.retry.max_attempts > 1:
-        asked_otherwise = {tries.OPTION: "last"}
+        asked_otherwise = {tries.OPTION: f"last of {wanted.retry.max_attempts}"}
         cases = [msgspec.structs.replace(case, options=case.options | asked_otherwise) for case in cases]
     return msgspec.structs.replace(task, cases=cases, notes=[*task.notes, *fetched.notes]), fetched.directory
 
 
 def with_tools(task: Task, tools: list[dict[str, Any]]) -> Task:
-    """`task` with the tools that trap.yaml names on offer in each of its cases. Expected calls that lack an argument
-    which such a tool requires say too little to be tried on the scorer."""
-    if not tools:
-        return task
-    offered = {**task.tools, SUBJECT: tools}
-    cases = [msgspec.structs.replace(case, tools=offered) for case in task.cases]
-    cases = [msgspec.structs.replace(case, golds=complete(case.golds, case.offered())) for case in cases]
-    return msgspec.structs.replace(task, tools=offered, cases=cases)
+    """`task` with the tools that trap.yaml names on offer in each of its cases."""
+    found = task
+    if tools:
+        offered = {**task.tools, SUBJECT: tools}
+        cases = [msgspec.structs.replace(case, tools=offered) for case in task.cases]
+        found = msgspec.structs.replace(task, tools=offered, cases=cases)
+        found = trace.with_all_tools(found, task) if task.format == trace.NAME else found
+    return msgspec.structs.replace(found, cases=[_held_to_read_only(case) for case in found.cases])
+
+
+def _held_to_read_only(case: Case) -> Case:
+    """Which tools only read is part of a case's digest, whoever says it: extra calls of such a tool are no fault, and a
+    change could excuse its own."""
+    names = sorted(spec["name"] for spec in case.offered() if spec.get("read_only") is True)
+    return msgspec.structs.replace(case, options=case.options | {"read_only": names}) if names else case
+
+
+def refuse_without_files(tasks: Iterable[Task]) -> None:
+    """Raises UserError `format-unsupported` for tasks that a command cannot solve, since they have no files for it."""
+    problems = [
+        Problem(
+            f"tasks.{task.name}",
+            0,
+            0,
+            f"a command is the solution, and a task of the format {task.format} has no files for it to read",
+            "Name a model in trap.yaml, or score what the command recorded: trapgate score.",
+        )
+        for task in tasks
+        if task.inputs is None
+    ]
+    if problems:
+        raise UserError("format-unsupported", *problems)
 
 
 def _fetched(source: str, folder: Path, cache: Path, environ: Mapping[str, str]) -> Path:

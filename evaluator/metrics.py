@@ -97,7 +97,7 @@ def summarize(
         for case in task.cases
     ]
     names = sorted({name for case in cases for name in case.slices})
-    whole = _summary(cases, repeats, planned_per_case)
+    whole = _summary(cases, repeats, planned_per_case, shares=task.pooled)
     return TaskResult(
         name=task.name,
         format=task.format,
@@ -117,17 +117,25 @@ def summarize(
         notes=task.notes,
         faults=dict(faults),
         tools=task.tools,
+        pooled=task.pooled,
     )
 
 
-def _summary(cases: Sequence[CaseResult], k: int, planned_per_case: Mapping[str, int]) -> SliceResult:
+def _summary(
+    cases: Sequence[CaseResult], k: int, planned_per_case: Mapping[str, int], *, shares: bool = True
+) -> SliceResult:
+    """`shares` false: amounts alone, for cases whose shares are not to be taken together."""
     scored = [attempt for case in cases for attempt in case.attempts if attempt.status == "scored"]
-    figures = ((name, metric_of(name, cases, k)) for name in (*SHARE_METRICS, *COUNT_METRICS, *AMOUNT_METRICS))
+    # A figure that no attempt has is none of all of them either.
+    known = {name for attempt in scored for name in attempt.values} | {"pass_rate", "all_k_pass_rate"}
+    means = [name for name in (*SHARE_METRICS, *COUNT_METRICS) if shares and name in known]
+    figures = ((name, metric_of(name, cases, k)) for name in (*means, *AMOUNT_METRICS))
+    modes = Counter(a.failure_mode for a in scored if a.failure_mode and shares)
     return SliceResult(
         planned=sum(planned_per_case[case.id] for case in cases),
         scored=len(scored),
         metrics={name: figure for name, figure in figures if figure is not None},
-        failure_modes=dict(sorted(Counter(a.failure_mode for a in scored if a.failure_mode).items())),
+        failure_modes=dict(sorted(modes.items())),
     )
 
 

@@ -11,7 +11,7 @@ from evaluator.gate import rank
 from evaluator.results import Alone, Reason, Run, VerdictWord, models_of
 
 # Reasons that speak of what all models share.
-_SHARED = frozenset({"canary", "config", "note"})
+_SHARED = frozenset({"canary", "config", "note", "baseline", "task"})
 
 
 def baseline_of(state: BaselineState | None, model: str) -> BaselineState | None:
@@ -31,10 +31,11 @@ def notes(state: BaselineState | None, models: Sequence[str]) -> list[Reason]:
     if not isinstance(state, Found) or len(models) < 2:
         return []
     known = models_of(state.baseline.run)
+    first = known[0] or "recordings"
     return [
-        Reason(kind="note", text=f"The baseline does not know {model}: it is compared with the baseline's {known[0]}.")
+        Reason(kind="note", text=f"The baseline does not know {model}: it is compared with the baseline's {first}.")
         for model in models
-        if model not in known
+        if model and model not in known
     ]
 
 
@@ -50,35 +51,52 @@ def lost(state: BaselineState | None, models: Sequence[str]) -> list[Reason]:
     ]
 
 
-def together(runs: Sequence[Run], missing: Sequence[Reason]) -> Run:
-    """One run of one or more: the first, with the others beside it and the verdict of all. `missing`: of `lost`."""
+def not_these(state: BaselineState | None, model: str) -> list[Reason]:
+    """A first line where recordings are of one of several models of the baseline: nothing is said of the others."""
+    known = models_of(state.baseline.run) if isinstance(state, Found) else []
+    others = [name for name in known if name != model]
+    if len(known) < 2:
+        return []
+    text = f"Of the baseline's models these recordings are held to {model} alone; not judged: {', '.join(others)}."
+    return [Reason(kind="note", text=text)]
+
+
+def together(runs: Sequence[Run], missing: Sequence[Reason], warnings: Sequence[Reason] = ()) -> Run:
+    """One run of one or more: the first, with the others beside it and the verdict of all. `missing`: of `lost`;
+    `warnings`: what there is to say of the run as a whole."""
     first, *others = runs
     if not others and not missing:
-        return first
+        return msgspec.structs.replace(first, warnings=[*warnings, *first.warnings])
     verdict: VerdictWord = min(runs, key=lambda each: rank(each.verdict, each.reasons)).verdict
     if missing and rank("inconclusive", missing) < min(rank(each.verdict, each.reasons) for each in runs):
         verdict = "inconclusive"
     decisive = [each for each in runs if each.verdict == verdict]
     rest = [each for each in runs if each.verdict not in (verdict, "pass")]
-    reasons = [reason for each in decisive for reason in _named(each)]
+    reasons = [reason for each in decisive for reason in _named(each, each.reasons)]
     open_questions = list(missing)
-    warnings = [reason for each in rest for reason in _named(each)]
+    milder = [reason for each in rest for reason in _named(each, each.reasons)]
+    noted = [reason for each in runs for reason in _named(each, each.warnings)]
     return msgspec.structs.replace(
         first,
         verdict=verdict,
         reasons=_once([*(open_questions if verdict == "inconclusive" else []), *reasons]),
-        warnings=_once([*([] if verdict == "inconclusive" else open_questions), *warnings, *first.warnings]),
+        warnings=_once([*warnings, *([] if verdict == "inconclusive" else open_questions), *milder, *noted]),
         beside=others,
         alone=Alone(verdict=first.verdict, reasons=first.reasons),
     )
 
 
-def _named(run: Run) -> list[Reason]:
+def _named(run: Run, reasons: Sequence[Reason]) -> list[Reason]:
     model = models_of(run)[0]
     return [
-        reason if reason.kind in _SHARED else msgspec.structs.replace(reason, text=f"{model}: {reason.text}")
-        for reason in run.reasons
+        reason if _is_shared(reason) else msgspec.structs.replace(reason, text=f"{model}: {reason.text}")
+        for reason in reasons
     ]
+
+
+def _is_shared(reason: Reason) -> bool:
+    """Whether it speaks of all models, as a rule on the cost of the whole run does."""
+    return reason.kind in _SHARED or (reason.metric == "cost_usd" and reason.task is None)
 
 
 def _once(reasons: Sequence[Reason]) -> list[Reason]:

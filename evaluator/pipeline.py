@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evaluator import attempts, fingerprint, loading, models
+from evaluator import attempts, fingerprint, loading, models, scoring
 from evaluator.attempts import Made
 from evaluator.baselines import BaselineState
-from evaluator.baselines.file import not_writable, write_atomically
-from evaluator.cases import SUBJECT, Recorded, Subject, Task, digest_of, short_digest
+from evaluator.baselines.file import ensure_writable, not_writable, write_atomically
+from evaluator.cases import SUBJECT, Case, Recorded, Subject, Task, digest_of, short_digest
 from evaluator.config.types import Config, GateConfig, TaskConfig
 from evaluator.errors import user_error
 from evaluator.judgement import Measured, judge
@@ -29,7 +29,7 @@ from evaluator.metrics import summarize
 from evaluator.progress import Progress
 from evaluator.redaction import Redactor
 from evaluator.results import CanaryResults, Reason, Run, TaskResult, encode
-from evaluator.scoring import Ruler
+from evaluator.scoring import Ruler, Scorer
 from evaluator.scoring.self_check import self_check
 
 if TYPE_CHECKING:  # asyncio, which most commands do without
@@ -83,7 +83,12 @@ def evaluate(
     command = config.command if model is None else None
     if sound and command is None:
         client.warm_up()
-    loaded = [loading.with_tools(loading.load(task, folder, cache, environ), subjects[0].tools) for task in selected]
+    loaded = [
+        _held_to_answers(loading.with_tools(loading.load(task, folder, cache, environ), subjects[0].tools))
+        for task in selected
+    ]
+    if command is not None:
+        loading.refuse_without_files(loaded)
     asked = [subject.model for subject in subjects]
     warnings = [*notes, *models.notes(baseline, asked)]
     warnings += [Reason(kind="config", text=note) for note in config.notes]
@@ -162,13 +167,12 @@ def evaluate(
             selection=[task.name for task in selected] if tasks else None,
             unselected=_left(config, rules, chosen) if tasks or not sound else [],
             expected=[task.name for task in rules.tasks if not tasks or task.name in chosen] if sound else [],
-            warnings=[] if runs else warnings,
             spent=spent,
         )
         own = models.baseline_of(baseline, subject.model)
         runs.append(judge(one, own, rules.gate, allow_missing=rules.baseline.allow_missing, rulers=rulers))
     lost = models.lost(baseline, asked) if model is None and sound else []
-    return _written(models.together(runs, lost), output, environ)
+    return _written(models.together(runs, lost, warnings), output, environ)
 
 
 def score(
@@ -207,9 +211,12 @@ def score(
             where=source if outputs is None else str(outputs),
             mend="Give a file with --outputs, one JSON object a line.",
         )
+    others: list[Reason] = []
     subject = _subject_of_recordings(config, folder, rows)
     if subject is not None:
         task = loading.with_tools(task, subject.tools)
+        others = models.not_these(baseline, subject.model)
+        baseline = models.baseline_of(baseline, subject.model)
     made, strangers = attempts.recorded(task, rows, subject)
     planned = attempts.planned(task, rows, wanted.repeats)
     repeats = wanted.repeats if config is not None else min(attempts.counts(rows, task).values(), default=1)
@@ -217,10 +224,10 @@ def score(
     with open_bench([task], environ=environ, workspace=folder, unsafe=unsafe_judges) as bench:
         mark = stage.marked(mark, bench)
         ruler = stage.with_witnesses(ruler, bench)
-        warnings = [*stage.first_lines(bench, baseline), *_notes(strangers), *_unmarked(rows, subject)]
+        warnings = [*others, *stage.first_lines(bench, baseline), *_notes(strangers), *_unmarked(rows, subject)]
         rulers = stage.rulers(bench, [task], {task.name: made}, baseline)
         result = stage.with_notes(_result(task, made, planned, repeats, rulers, deterministic=True), bench)
-    others = [each.name for each in config.tasks if each.name != task.name] if config is not None else []
+    unselected = [each.name for each in config.tasks if each.name != task.name] if config is not None else []
     measured = Measured(
         name=config.name if config is not None else None,
         started=started,
@@ -228,8 +235,8 @@ def score(
         fingerprint=msgspec.structs.replace(mark, answered=fingerprint.answered([result])),
         canaries=ruler,
         tasks=[result],
-        selection=[task.name] if others else None,
-        unselected=others,
+        selection=[task.name] if unselected else None,
+        unselected=unselected,
         warnings=warnings,
     )
     if config is None:
@@ -243,12 +250,10 @@ def clear(output: Path) -> None:
 
     Raises UserError `not-writable` where `output` cannot be a folder with results: before anything is paid for.
     """
+    ensure_writable(output)
     try:
-        output.mkdir(parents=True, exist_ok=True)
         for name in (RESULTS, *REPORTS):
             (output / name).unlink(missing_ok=True)
-        (output / ".writable").write_bytes(b"")
-        (output / ".writable").unlink()
     except OSError as error:
         raise not_writable(output, error) from error
 
@@ -263,12 +268,20 @@ def check(
     loading.run_canaries(config, folder, cache, environ)
     subject = load_subject(config, folder, None)
     tasks = [loading.with_tools(loading.load(task, folder, cache, environ), subject.tools) for task in config.tasks]
+    if config.command is not None:
+        loading.refuse_without_files(tasks)
     with open_bench(tasks, environ=environ, workspace=folder, unsafe=unsafe_judges) as bench:
         broken = stage.faults(bench)
         rulers = bench.rulers({})
     return [
         (task, _silent(task) | self_check(task, rulers.get(task.name)) | broken.get(task.name, {})) for task in tasks
     ]
+
+
+def _held_to_answers(task: Task) -> Task:
+    from evaluator.runners.frozen import held_to_answers
+
+    return msgspec.structs.replace(task, cases=[held_to_answers(case) for case in task.cases])
 
 
 def _keyed(subjects: Sequence[Subject]) -> dict[str, Subject]:
@@ -294,12 +307,14 @@ def _plan(tasks: Sequence[Task], wanted: Sequence[TaskConfig], names: Sequence[s
         for name in names
         for task, settings in zip(tasks, wanted, strict=True)
         for case in task.cases
+        if not case.absent
         for number in range(1, settings.repeats + 1)
     ]
 
 
 def _run_result(task: Task, wanted: TaskConfig, made: Sequence[Made], rulers: Mapping[str, Ruler]) -> TaskResult:
     """The result of a task whose attempts were made now."""
+    made = [*made, *attempts.absent(task, wanted.repeats)]
     result = _result(
         task, made, {case.id: wanted.repeats for case in task.cases}, wanted.repeats, rulers, deterministic=False
     )
@@ -364,7 +379,7 @@ def _result(
     *,
     deterministic: bool,
 ) -> TaskResult:
-    ruler = rulers.get(task.name)
+    ruler = _preparing_once(rulers.get(task.name) or scoring.ruler(task.scorer))
     return summarize(
         task,
         attempts.scored(task, made, ruler),
@@ -373,6 +388,18 @@ def _result(
         deterministic=deterministic,
         faults=self_check(task, ruler),
     )
+
+
+def _preparing_once(ruler: Ruler) -> Ruler:
+    """The same for the cases of one task: golds and attempts are measured by one preparation of each."""
+    prepared: dict[str, Scorer | None] = {}
+
+    def prepare(case: Case) -> Scorer | None:
+        if case.id not in prepared:
+            prepared[case.id] = ruler.prepare(case)
+        return prepared[case.id]
+
+    return ruler._replace(prepare=prepare)
 
 
 def _subject_of_recordings(config: Config | None, folder: Path, rows: Sequence[Recorded]) -> Subject | None:

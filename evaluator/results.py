@@ -25,17 +25,21 @@ Status = Literal["scored", "infrastructure", "stale", "not_run"]
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One located fault. `path`: JSON path into the answer (`$.amount`); `keyword`: what failed, in JSON Schema's words
     where there is one (`type`, `required`, `enum`), else `json`, `value`, `name`, a matcher's kind. `wanted` and `got`
-    are unset where they do not apply: null and missing are different things. `step`: the place of the expected step
-    that the call stands for, from 1; of a call that stands for none the call's own, and then the message says so.
-    `tool`: whose call it is, the one that was made where there was one."""
+    are unset where they do not apply: null and missing are different things. `step`: which expected step it is about,
+    by its place in the expected sequence, from 1. `call`: which of the calls that were made, from 1. A call that stands
+    for a step has both; a step that was not called has no `call`, a call that stands for no step no `step`. `tool`:
+    that of the call, else of the step. `note`: nothing is wrong with it and the verdict does not rest on it. The
+    findings of a trace stand in this order: what decides its failure mode, other faults, notes."""
 
     path: str
     keyword: str
     wanted: Any | UnsetType = UNSET
     got: Any | UnsetType = UNSET
     step: int | None = None
+    call: int | None = None
     tool: str | None = None
     message: str | None = None
+    note: bool = False
 
 
 # Figures of an attempt are shares or counts.
@@ -104,7 +108,8 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     """`planned` and `scored` count attempts. `repeats` is the k of pass^k. `deterministic`: the transcripts were
     recorded, so any change counts and no statistics apply. `faults`: case id → what is wrong with the case
     itself (a gold that its own scorer refuses). `failure_modes` counts attempts. `tools`: the repository's own tool
-    specs as the model got them, without which a call cannot be checked again (`Case.tools`)."""
+    specs as the model got them, without which a call cannot be checked again (`Case.tools`). `pooled` false: no share
+    is taken over all cases, so `metrics` has amounts alone and `failure_modes` is empty; both are in `slices`."""
 
     name: str
     format: str
@@ -122,6 +127,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str] = []
     faults: dict[str, str] = {}
     tools: dict[str, list[dict[str, Any]]] = {}
+    pooled: bool = True
 
 
 class CanaryResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,7 +163,7 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One sentence for a person, and where it comes from. `kind`: `canary`, `validator`, `coverage`, `baseline`,
-    `rule`, `floor`, `critical`, `source`, `provider`, `model`, `task`, `config`, or
+    `stale`, `rule`, `floor`, `critical`, `source`, `provider`, `model`, `task`, `config`, or
     `note`, which belongs into the first lines."""
 
     kind: str
@@ -184,7 +190,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RuleResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One gate rule on one task. `outcome`: `ok`, `fail`, `warn` or `inconclusive`; `text` says why."""
+    """One gate rule on one task. `outcome`: `ok`, `fail`, `warn` or `inconclusive`; `text` says why. `worse`: ids of
+    the paired cases whose own value of the metric became worse, most harm first, at most 50; `evidence.worse` counts
+    all of them. Empty for a limit on the figure itself, which holds for no single case."""
 
     rule: str
     metric: str
@@ -195,6 +203,7 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     baseline: float | None = None
     now: float | None = None
     evidence: Evidence | None = None
+    worse: list[str] = []
 
 
 class CaseChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -212,7 +221,8 @@ class CaseChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class TaskComparison(msgspec.Struct, frozen=True, kw_only=True):
     """`paired` counts cases on both sides with equal digests and a score on both. The lists hold case ids.
     `baseline_metrics`: the baseline's own figures over all its cases, by metric name; `baseline_repeats`: the k of
-    its pass^k, None where the baseline does not know the task."""
+    its pass^k, None where the baseline does not know the task. Of a task that is not pooled `pass_rate` is None, and
+    `slices` has the evidence on the pass rate of each slice."""
 
     task: str
     paired: int
@@ -225,6 +235,7 @@ class TaskComparison(msgspec.Struct, frozen=True, kw_only=True):
     pass_rate: Evidence | None = None
     baseline_metrics: dict[str, Metric] = {}
     baseline_repeats: int | None = None
+    slices: dict[str, Evidence] = {}
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):

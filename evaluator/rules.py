@@ -60,6 +60,9 @@ def apply(rule: Rule, gate: GateConfig, facts: Facts) -> list[RuleResult]:
         return [_result(rule, None, "inconclusive", f"{describe(rule)}: there is no such task in this run.")]
     results = []
     for task in tasks:
+        if not task.pooled and rule.slice is None and rule.metric not in AMOUNT_METRICS:
+            results.append(_not_pooled(rule, task))
+            continue
         scope = Scope.of(rule, task, facts.pairings.get(task.name))
         if rule.min is not None or rule.max is not None:
             gap = scope.gap(gate.coverage, compared=False)
@@ -68,6 +71,14 @@ def apply(rule: Rule, gate: GateConfig, facts: Facts) -> list[RuleResult]:
             gap = scope.gap(gate.coverage, compared=True)
             results.append(_despite(gap, _relative(rule, task, gate, facts, scope)))
     return results
+
+
+def _not_pooled(rule: Rule, task: TaskResult) -> RuleResult:
+    example = next(iter(task.slices), "family/control")
+    text = (
+        f"{describe(rule, task)}: no share is taken over all cases of this task; name a slice, e.g. slice: {example}."
+    )
+    return _result(rule, task, "inconclusive", text)
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
@@ -251,6 +262,7 @@ def _result(
             "baseline": change.baseline if change is not None else None,
             "now": change.now if change is not None else now,
             "evidence": change.evidence if change is not None else None,
+            "worse": change.worse if change is not None else [],
         },
         RuleResult,
     )

@@ -14,7 +14,7 @@ from evaluator.errors import UserError, user_error
 from evaluator.judgement import Measured, judge
 from evaluator.judging import stage
 from evaluator.judging.bench import open_bench
-from evaluator.results import CanaryResults, Reason, Run, TaskResult, models_of
+from evaluator.results import CanaryResults, Run, TaskResult, models_of
 from evaluator.scoring import FOREIGN, Ruler
 
 
@@ -43,20 +43,20 @@ def compare(
         rulers = stage.rulers_of_stored(bench, tasks, [task for each in (*runs, *before) for task in each.tasks])
         warnings = stage.first_lines(bench, baseline)
     names = models_of(run)
+    warnings = [*models.notes(baseline, names), *warnings]
     spent = [task for each in runs for task in each.tasks] if run.beside else []
     judged = []
     for name, each in zip(names, runs, strict=True):
         own = models.baseline_of(baseline, name)
-        measured = _measured(each, own, canaries, warnings if each is run else [], rulers, spent)
+        measured = _measured(each, own, canaries, rulers, spent)
         judged.append(judge(measured, own, gate, rulers=rulers))
-    return models.together(judged, models.lost(baseline, names))
+    return models.together(judged, models.lost(baseline, names), warnings)
 
 
 def _measured(
     run: Run,
     baseline: BaselineState | None,
     canaries: CanaryResults,
-    warnings: list[Reason],
     rulers: Mapping[str, Ruler],
     spent: list[TaskResult],
 ) -> Measured:
@@ -72,7 +72,6 @@ def _measured(
         commit=run.commit,
         selection=run.selection,
         unselected=_left_out(baseline, run),
-        warnings=warnings,
         rescored=rescored.changes,
         spent=spent,
     )

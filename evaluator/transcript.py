@@ -70,14 +70,15 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Transcript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`text`: the final answer, None where there was none. `stop_reason`: the provider's word in OpenAI's vocabulary
-    (`stop`, `length`, `tool_calls`, `content_filter`), None where unknown. `model`: the model that answered, which may
-    not be the one asked. `structured`: the mechanism that was in fact used. `seconds`: latency of the answered try.
-    `cut`: characters of text and arguments that were left out because the answer was longer than what is kept.
-    `process`: where a command answered and no model. `cached`: it answers an earlier run's request, not this one's.
-    `limit`: what ended a conversation with tools before a final answer: `max_turns` or `max_calls`. `later`: the tries
-    after feedback on a schema fault, in order, each a transcript of its own; None where such tries were not on offer.
-    The transcript itself is the first try, but its `usage` is of all of them."""
+    """`text`: the final answer, None where there was none. `stop_reason`: the provider's word in OpenAI's
+    vocabulary (`stop`, `length`, `tool_calls`, `content_filter`), None where unknown. `model`: the model that
+    answered, which may not be the one asked. `structured`: the mechanism that was in fact used. `seconds`: latency
+    of the answered try. `cut`: characters of text and arguments that were left out because the answer was longer
+    than what is kept. `process`: where a command answered and no model. `cached`: it answers an earlier run's
+    request, not this one's. `limit`: what ended a conversation with tools before a final answer: `max_turns`,
+    `max_calls`, or `no_answer` where the model said nothing more. `later`: the tries after feedback on a schema
+    fault, in order, each a transcript of its own; None where such tries were not on offer. The transcript itself is
+    the first try, but its `usage` is of all of them."""
 
     text: str | None = None
     calls: list[Call] = []
@@ -99,9 +100,10 @@ class Infrastructure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     `kind`: a stable word: `rate_limit`, `server_error`, `timeout`, `connection`, `authentication`, `refused_schema`,
     `refused_request`, `malformed_response`, `content_filter` (the provider held the answer back), `cost_limit`,
-    `time_limit`, `cancelled`, `no_output`, `no_expected`, `unknown_matcher`, `scorer_error`; of a task's own judge
-    `judge_timeout`, `judge_no_json`, `judge_crashed`, `judge_no_score`, `judge_missing` (it was not asked); of a
-    command as the solution `command_failed`, `outputs_refused`. `usage`: of the answers that the attempt had before it
+    `time_limit`, `cancelled`, `no_output`, `missing` (the source does not hold the case), `no_expected`,
+    `unknown_matcher`, `scorer_error`; of a task's own judge `judge_timeout`, `judge_no_json`, `judge_crashed`,
+    `judge_no_score`, `judge_missing` (it was not asked); of a command as the solution `command_failed`,
+    `outputs_refused`. `usage`: of the answers that the attempt had before it
     failed, None where it had none.
     """
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 FAILURE_MODES = (
     "truncated",
     "unparseable",
+    "syntax_incomplete",
+    "content_changed",
     "wrong_count",
     "wrong_tool",
     "missing_call",
@@ -19,7 +21,10 @@ FAILURE_MODES = (
     "missing_argument",
     "unexpected_argument",
     "wrong_type",
+    "schema_invalid",
     "wrong_value",
+    "tool_not_used",
+    "check_failed",
     "ignored_error",
     "max_turns",
     "wrong_answer",
@@ -36,10 +41,13 @@ SHARE_METRICS = (
     "schema_valid",
     "first_try_pass_rate",
     "recovered_pass_rate",
+    "syntax_complete",
+    "content_preserved",
+    "whole_response_success",
 )
 
 # Counts of an attempt: a case's mean over its attempts, a task's mean over its cases. Lower is better.
-COUNT_METRICS = ("missing_calls", "extra_calls", "retry_tokens")
+COUNT_METRICS = ("missing_calls", "extra_calls", "retry_tokens", "trailing_content")
 
 # Sums over a task or run. Lower is better.
 AMOUNT_METRICS = ("cost_usd", "input_tokens", "output_tokens")

@@ -55,6 +55,17 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise not_writable(path, error) from error
 
 
+def ensure_writable(folder: Path) -> None:
+    """Makes the folder where it is missing. Raises UserError `not-writable` where no file can be written into it."""
+    probe = folder / f".writable.{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise not_writable(folder, error) from error
+
+
 def not_writable(path: Path, error: OSError) -> UserError:
     """The UserError for a file or folder that cannot be written."""
     return user_error(

@@ -17,6 +17,9 @@ from evaluator.errors import UserError, user_error
 FORMATS = {
     "trapstreet": "evaluator.formats.trapstreet",
     "trace": "evaluator.formats.trace",
+    "arena": "evaluator.formats.arena",
+    "closure": "evaluator.formats.closure",
+    "bfcl": "evaluator.formats.bfcl",
 }
 # Formats whose tasks can bring a judge of their own.
 OWN_JUDGES = frozenset({"trapstreet"})

@@ -104,7 +104,7 @@ def changed(change: Change, base: Config, *, another_baseline: bool = False) -> 
 
 
 # Settings of a task that a change may well have its own way with, but not unseen.
-_SELECTING = ("source", "include", "options")
+_SELECTING = ("source", "include", "options", "retry")
 
 
 def repository_path(workspace: Path, path: Path) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evaluator import fingerprint, loading
+from evaluator.baselines.file import ensure_writable
 from evaluator.cases import Case, Subject, Task, digest_of, made_with
 from evaluator.config.types import Config, TaskConfig
 from evaluator.errors import Problem, UserError, user_error
@@ -56,8 +57,9 @@ def record(
     """Runs a task of traces with the subject of `config` and writes its fixtures with the recordings: into `output`, or
     in place where it is None.
 
-    A fixture of which no attempt was answered stays as it is. Raises UserError for bad input, before anything is paid
-    for: `record-format`, `record-in-place`.
+    A fixture of which no attempt was answered stays as it is. So does every one that would be rewritten in place by a
+    run that was cut short: the next run goes on from its journal, which is of these fixtures. Raises UserError for bad
+    input, before anything is paid for: `model-missing`, `record-format`, `record-in-place`, `not-writable`.
     """
     from evaluator.config.subject import load_subject
     from evaluator.runners import calling
@@ -65,6 +67,9 @@ def record(
 
     began = clock()
     wanted = _task(config, task_name)
+    if model is None and config.command is not None:
+        message = "only a model is recorded, and a command is the solution"
+        raise user_error("model-missing", message, where=config.path, mend="Name one with --model provider/name.")
     subject = load_subject(config, folder, model)
     task, directory = loading.load_with_folder(wanted, folder, cache, environ)
     if task.format != NAME:
@@ -72,6 +77,8 @@ def record(
         raise user_error("record-format", message, where=f"tasks.{task.name}")
     task = loading.with_tools(task, subject.tools)
     targets = _targets(task, directory, output)
+    for place in {target.path.parent for target in targets.values()}:
+        ensure_writable(place)
     calling.refuse_unpriced(config, config.gate, subject.model)
     jobs = [
         Job(
@@ -90,19 +97,28 @@ def record(
         {"": subject},
         config,
         fingerprint.build([task], subject.entries(), "record"),
-        journal=cache / "journals" / f"record-{digest_of([str(directory), str(output)])[:16]}.jsonl",
+        journal=cache / "journals" / f"record-{digest_of(str((output or directory).resolve()))[:16]}.jsonl",
         progress=progress,
         environ=environ,
         stop=stop,
         started=began,
     )
+    answered = sum(isinstance(each.result, Transcript) for each in outcomes)
+    lost = Counter(each.result.kind for each in outcomes if isinstance(each.result, Infrastructure))
+    notes = [*said, *_other_models(config, subject)]
+    if output is None and calling.worth_resuming(outcomes):
+        notes.append(f"cut short: no fixture was changed, and the next run goes on from {answered} recorded attempts")
+        return RecordedLive([], 0, dict(sorted(lost.items())), notes, 0)
     scrubber = Scrubber(environ)
     written = [
         path for case in task.cases if (path := _write(case, subject, targets[case.id], outcomes, scrubber)) is not None
     ]
-    answered = sum(isinstance(each.result, Transcript) for each in outcomes)
-    lost = Counter(each.result.kind for each in outcomes if isinstance(each.result, Infrastructure))
-    return RecordedLive(written, answered, dict(sorted(lost.items())), said, scrubber.masked)
+    return RecordedLive(written, answered, dict(sorted(lost.items())), notes, scrubber.masked)
+
+
+def _other_models(config: Config, subject: Subject) -> list[str]:
+    others = [model for model in config.models if model != subject.model]
+    return [f"recorded with {subject.model} alone, not with {', '.join(others)}"] if others else []
 
 
 @dataclass(frozen=True)
@@ -125,10 +141,14 @@ def _targets(task: Task, directory: Path, output: Path | None) -> dict[str, _Tar
     found = files.read(TaskFolder(directory, shown_as(task.source))).entries
     entries = {entry.value["task_id"]: entry for entry in found if entry.value["task_id"] in chosen}
     if output is not None:
-        # Elsewhere the files that a fixture names are not at hand: its tools are written into it.
+        if output.resolve() in (directory, directory / files.FOLDER):
+            message = "this is the folder of the task itself, where every case would stand twice"
+            raise user_error(
+                "record-in-place", message, where=str(output), mend="Leave --output out, or name another folder."
+            )
         return {
-            case_id: _Target(output / _file_name(case_id), _with_tools(entry.value, task))
-            for case_id, entry in entries.items()
+            case.id: _Target(output / _file_name(case.id), _with_tools(entries[case.id].value, case))
+            for case in task.cases
         }
     if task.source.commit is not None:
         message = "a pinned source cannot be recorded in place"
@@ -146,9 +166,10 @@ def _targets(task: Task, directory: Path, output: Path | None) -> dict[str, _Tar
     return {case_id: _Target(entry.path, entry.value) for case_id, entry in entries.items()}
 
 
-def _with_tools(fixture: dict[str, Any], task: Task) -> dict[str, Any]:
-    named = fixture.get("tools")
-    return {**fixture, "tools": task.tools[named]} if isinstance(named, str) and named in task.tools else fixture
+def _with_tools(fixture: dict[str, Any], case: Case) -> dict[str, Any]:
+    """Elsewhere the files that a fixture names are not at hand: all that is on offer is written into it, since inline
+    tools must have each that the fixture names."""
+    return fixture if case.request.tools_file is None else {**fixture, "tools": case.offered()}
 
 
 def _file_name(case_id: str) -> str:

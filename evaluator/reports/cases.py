@@ -22,8 +22,6 @@ _MESSAGE_BYTES = 300
 _ANSWER_BYTES = 80
 _TOOL_BYTES = 80
 _UNREAD = ("truncated", "unparseable")
-# A change of these is a change of the pass rate: the regressed cases show it.
-_PASSING = ("pass_rate", "all_k_pass_rate")
 
 
 def regressed(run: Run) -> Listing[CaseRow]:
@@ -43,28 +41,36 @@ def fixed(run: Run) -> Listing[CaseRow]:
 
 
 def failed(run: Run) -> Listing[CaseRow]:
-    """Failed cases beside the regressed ones: those that the verdict or a warning rests on, which come first, and those
-    that were not compared. What failed in the baseline already and concerns no rule is left out."""
-    listed = {(change.task, change.id) for change in _changes(run, "regressed")}
+    """Cases beside the regressed ones: those that the verdict or a warning rests on, failed or not, which come first,
+    and failed ones that were not compared. What failed in the baseline already and concerns no rule is left out."""
     rows = []
     for task in run.tasks:
+        listed = _regressed_ids(run, task.name)
         rules = _decisive_rules(run, task.name, ("fail", "warn"))
+        worse = {case_id for rule in rules for case_id in rule.worse}
+        limits = [rule for rule in rules if rule.evidence is None]
         known = _known(run, task.name)
         for case in task.cases:
-            decisive = any(_speaks_of(rule, case) for rule in rules)
-            if _lost(case) and (task.name, case.id) not in listed and (decisive or case.id not in known):
-                rows.append((not decisive, not case.critical, _failed_row(task.name, case)))
+            if case.id in listed:
+                continue
+            lost = _lost(case)
+            decisive = case.id in worse or any(_speaks_of(rule, case) for rule in limits)
+            if decisive or (lost and case.id not in known):
+                row = _failed_row(task.name, case) if lost else _passing_row(task.name, case)
+                rows.append((not decisive, not case.critical, row))
     return Listing([row for *_, row in sorted(rows, key=lambda each: each[:2])])
 
 
 def rests_on_failed(run: Run) -> bool:
     """Whether the verdict rests on cases that the regressed ones do not show: a limit on a figure itself has failed, or
-    a figure of cases that failed before as well has become worse."""
+    a figure has become worse in cases that pass as often as before."""
     return run.verdict == "regression" and any(_decisive_rules(run, task.name, ("fail",)) for task in run.tasks)
 
 
 def _decisive_rules(run: Run, task: str, outcomes: Sequence[str]) -> list[RuleResult]:
-    """Rules of these outcomes on how well a task's cases are answered, which the regressed cases do not explain."""
+    """Rules of these outcomes on how well a task's cases are answered, which the regressed cases do not explain: limits
+    on a figure itself, and limits on a change that other cases have part in."""
+    listed = _regressed_ids(run, task)
     return [
         rule
         for rule in run.rules
@@ -72,26 +78,19 @@ def _decisive_rules(run: Run, task: str, outcomes: Sequence[str]) -> list[RuleRe
         and rule.outcome in outcomes
         and rule.now is not None
         and rule.metric not in AMOUNT_METRICS
-        and not _explained(run, rule)
+        and (rule.evidence is None or not listed.issuperset(rule.worse))
     ]
 
 
-def _explained(run: Run, rule: RuleResult) -> bool:
-    """Whether there are regressed cases enough to account for a change in the metric of the rule."""
-    if rule.evidence is None:
-        return False
-    if rule.metric in _PASSING:
-        return True
-    listed = {change.id for change in _changes(run, "regressed") if change.task == rule.task}
-    cases = [case for task in run.tasks if task.name == rule.task for case in task.cases if case.id in listed]
-    return sum(_speaks_of(rule, case) for case in cases) >= rule.evidence.worse
+def _regressed_ids(run: Run, task: str) -> set[str]:
+    return {change.id for change in _changes(run, "regressed") if change.task == task}
 
 
 def _speaks_of(rule: RuleResult, case: CaseResult) -> bool:
     """Whether a case is of the rule's slice and keeps its metric from being as good as it can be."""
     if rule.slice is not None and rule.slice not in case.slices:
         return False
-    if rule.metric in _PASSING:
+    if rule.metric in ("pass_rate", "all_k_pass_rate"):
         return bool(_lost(case))
     value = case_value(rule.metric, case, 1)
     return value is not None and (value < 1 if rule.metric in SHARE_METRICS else value > 0)
@@ -141,6 +140,20 @@ def _failed_row(task: str, case: CaseResult) -> CaseRow:
     )
 
 
+def _passing_row(task: str, case: CaseResult) -> CaseRow:
+    """With what there is to say of the first attempt of which there is something."""
+    attempt = next((attempt for attempt in scored(case) if attempt.findings), None)
+    return CaseRow(
+        task=task,
+        id=case.id,
+        critical=case.critical,
+        rates="passed",
+        mode="",
+        findings=_findings(attempt.findings, attempt) if attempt is not None else Listing(),
+        passes=True,
+    )
+
+
 def scored(case: CaseResult) -> list[Attempt]:
     """The attempts of a case that have a verdict."""
     return [attempt for attempt in case.attempts if attempt.status == "scored"]
@@ -160,11 +173,12 @@ def _unread_answer(attempt: Attempt) -> str:
 
 
 def _findings(findings: Sequence[Finding], attempt: Attempt | None) -> Listing[FindingRow]:
-    """What came instead of something that could be read stands at the first finding, if that is about the whole answer
-    and none of them quotes what came."""
+    """Without notes, unless there is nothing else. What came instead of something that could be read stands at the
+    first finding, if that is about the whole answer and none of them quotes what came."""
+    findings = [finding for finding in findings if not finding.note] or findings
     shown = [
         FindingRow(
-            call=_call(finding),
+            about=_about(finding),
             path=shorten(finding.path, _VALUE_BYTES),
             keyword=finding.keyword,
             wanted="" if finding.wanted is UNSET else compact_json(finding.wanted, _VALUE_BYTES),
@@ -174,15 +188,17 @@ def _findings(findings: Sequence[Finding], attempt: Attempt | None) -> Listing[F
         for finding in findings[:_FINDINGS_PER_CASE]
     ]
     answer = _unread_answer(attempt) if attempt is not None else ""
-    if answer and shown and not shown[0].call and not any(row.got for row in shown):
+    if answer and shown and not shown[0].about and not any(row.got for row in shown):
         shown[0] = replace(shown[0], got=answer)
     return Listing(shown, len(findings) - len(findings[:_FINDINGS_PER_CASE]))
 
 
-def _call(finding: Finding) -> str:
-    """ "3 issue_refund": the call that a finding is about."""
-    parts = [str(finding.step) if finding.step is not None else "", shorten(finding.tool or "", _TOOL_BYTES)]
-    return " ".join(part for part in parts if part)
+def _about(finding: Finding) -> str:
+    """ "step 3 issue_refund": the expected step that a finding is about, else the call: "call 4 issue_refund"."""
+    tool = shorten(finding.tool or "", _TOOL_BYTES)
+    if finding.step is not None:
+        return f"step {finding.step} {tool}".rstrip()
+    return f"call {finding.call} {tool}".rstrip() if finding.call is not None else tool
 
 
 def flips(run: Run) -> Listing[FlipRow]:

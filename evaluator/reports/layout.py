@@ -71,13 +71,14 @@ def _other_model(view: View) -> Iterator[Section]:
         tables.coverage(view.coverage),
         tables.unpaired(view.unpaired),
         tables.modes(view.modes),
-        tables.lines("Warnings", view.warnings),
-    ):
+    ):  # warnings stand at the top, each with its model
         yield replace(section, of=view.model)
 
 
 def _failed_title(view: View) -> str:
-    return "Other failed cases" if view.compared else "Failed cases"
+    title = "Other failed cases" if view.compared else "Failed cases"
+    passed = any(case.passes for case in view.failed.shown)
+    return f"{title}, and passed ones that a rule is about" if passed else title
 
 
 def _open_cases(title: str, what: str, cases: Listing[CaseRow]) -> Iterator[Section]:

@@ -18,7 +18,7 @@ from evaluator.reports.view_model import (
     TaskNote,
 )
 from evaluator.results import Attempt, Metric, Run, TaskResult
-from evaluator.vocabulary import FAILURE_MODE_PREFIX, SHARE_METRICS
+from evaluator.vocabulary import COUNT_METRICS, FAILURE_MODE_PREFIX, SHARE_METRICS
 
 _MESSAGE_BYTES = 300
 _MESSAGES_PER_KIND = 3
@@ -112,8 +112,8 @@ def slices(run: Run) -> Listing[SliceRow]:
                 scored=f"{numbers.count(part.scored)} of {numbers.count(part.planned)}",
                 pass_rate=_with_interval(part.metrics.get("pass_rate")),
                 others=", ".join(
-                    f"{metric} {numbers.rate(part.metrics[metric].value)}"
-                    for metric in SHARE_METRICS
+                    f"{metric} {numbers.figure(metric, part.metrics[metric].value)}"
+                    for metric in (SHARE_METRICS if task.pooled else (*SHARE_METRICS, *COUNT_METRICS))
                     if metric in part.metrics and metric not in _implied(task)
                 ),
             )

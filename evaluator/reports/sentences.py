@@ -10,7 +10,7 @@ from evaluator.reports.cases import scored
 from evaluator.reports.figures import comparison_of
 from evaluator.reports.view_model import TaskSentence
 from evaluator.reports.words import TESTS
-from evaluator.results import Evidence, Run, TaskComparison, TaskResult
+from evaluator.results import Evidence, Run, TaskResult
 
 
 def task_sentences(run: Run) -> list[TaskSentence]:
@@ -20,9 +20,11 @@ def task_sentences(run: Run) -> list[TaskSentence]:
 
 def _sentences(run: Run, task: TaskResult) -> Iterator[str]:
     compared = comparison_of(run, task.name)
-    if compared is not None:
-        yield _difference(task, compared)
-    if task.repeats > 1 and task.scored:
+    if compared is not None and task.pooled:
+        yield _difference(task, compared.pass_rate)
+    elif compared is not None:
+        yield from (f"{name}: {_difference(task, evidence)}" for name, evidence in compared.slices.items())
+    if task.repeats > 1 and task.scored and task.pooled:
         yield _steadiness(task)
     unanswered = _unanswered(task)
     if unanswered:
@@ -46,9 +48,8 @@ def _unanswered(task: TaskResult) -> int:
     return round(math.fsum(values))
 
 
-def _difference(task: TaskResult, compared: TaskComparison) -> str:
+def _difference(task: TaskResult, evidence: Evidence | None) -> str:
     """Pairs, attempts, difference, p, and what the suite could have seen."""
-    evidence = compared.pass_rate
     if evidence is None:
         return "no case could be paired with the baseline."
     attempts = numbers.counted(task.repeats, "attempt")

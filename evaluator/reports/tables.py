@@ -102,8 +102,8 @@ def _finding(row: FindingRow, mode: str) -> Row:
 
 
 def _where(row: FindingRow) -> str:
-    """ "3 issue_refund $.amount"; a call as a whole needs no path."""
-    return row.call if row.call and row.path in ("", "$") else f"{row.call} {row.path}".strip()
+    """ "step 3 issue_refund $.amount"; a call as a whole needs no path."""
+    return row.about if row.about and row.path in ("", "$") else f"{row.about} {row.path}".strip()
 
 
 def flips(rows: Listing[FlipRow]) -> Section:

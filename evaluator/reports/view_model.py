@@ -55,11 +55,11 @@ class TaskSentence:
 
 @dataclass(frozen=True)
 class FindingRow:
-    """`call`: number and tool of the call that it is about ("3 issue_refund"), empty where it is about none. `wanted`
-    and `got` are JSON, empty where they do not apply. For an answer that could not be read, `got` is how it begins, as
-    it came."""
+    """`about`: the step or call that it is about ("step 3 issue_refund"), empty where it is about none. `wanted` and
+    `got` are JSON, empty where they do not apply. For an answer that could not be read, `got` is how it begins, as it
+    came."""
 
-    call: str
+    about: str
     path: str
     keyword: str
     wanted: str
@@ -69,7 +69,8 @@ class FindingRow:
 
 @dataclass(frozen=True)
 class CaseRow:
-    """A case that moved or failed. `rates`: baseline → now, empty where there was one attempt on each side."""
+    """A case that moved or failed. `rates`: baseline → now, empty where there was one attempt on each side; `passes`:
+    it did not fail, and is listed because a rule is about it."""
 
     task: str
     id: str
@@ -77,6 +78,7 @@ class CaseRow:
     rates: str
     mode: str
     findings: Listing[FindingRow]
+    passes: bool = False
 
 
 @dataclass(frozen=True)
@@ -179,8 +181,9 @@ class TaskNote:
 
 @dataclass(frozen=True)
 class View:
-    """The whole report, top to bottom. `compared`: with a baseline; `rests_on_failed`: whether the verdict rests on the
-    `failed` cases. `model`: whose figures and cases these are; `beside`: the same for each of the other models."""
+    """The whole report, top to bottom. `compared`: with a baseline; `failed`: the cases besides the regressed ones that
+    failed or that a rule is about; `rests_on_failed`: whether the verdict rests on them. `model`: whose figures and
+    cases these are; `beside`: the same for each of the other models."""
 
     model: str
     verdict: str

@@ -38,7 +38,7 @@ CAUSES: dict[VerdictWord, tuple[str, ...]] = {
     "pass": (),
     "regression": ("rule", "floor", "critical"),
     "drift": ("canary", "validator", "source", "provider", "model"),
-    "inconclusive": ("coverage", "baseline", "rule", "task"),
+    "inconclusive": ("stale", "coverage", "baseline", "rule", "task"),
 }
 
 _VALIDATORS = "the validators moved, not the model"
@@ -55,6 +55,10 @@ _MEND_VALIDATORS = (
     "scorer back or, if it is right now, accept a new baseline with `trapgate baseline accept`."
 )
 _NEW_BASELINE = "If it is meant, accept a new baseline with `trapgate baseline accept`."
+RECORD_AGAIN = (
+    "Recordings that were made with another prompt, other tools, another model or other parameters cannot answer for "
+    "these: make them again with `trapgate record` or, where they came by `--outputs`, make those outputs again."
+)
 # (verdict, kind of reason) → what a person can do about it.
 ADVICE: dict[tuple[VerdictWord, str], str] = {
     ("drift", "canary"): _MEND_VALIDATORS,
@@ -62,16 +66,12 @@ ADVICE: dict[tuple[VerdictWord, str], str] = {
     ("drift", "source"): f"Pin the task source to the commit of the baseline. {_NEW_BASELINE}",
     ("drift", "provider"): f"Ask the provider, or choose another model or mechanism (`structured`). {_NEW_BASELINE}",
     ("drift", "model"): f"Name a dated version of the model in `trap.yaml`. {_NEW_BASELINE}",
+    ("inconclusive", "stale"): RECORD_AGAIN,
     ("inconclusive", "coverage"): "See below what was not scored or not compared and why, mend that, and run again.",
     ("inconclusive", "baseline"): "Run on the default branch and store its result with `trapgate baseline accept`.",
     ("inconclusive", "rule"): "The rule needs a value that this run does not have: see the rows that are not decided.",
     ("inconclusive", "task"): "Mend the task: see its faults below.",
 }
-RECORD_AGAIN = (
-    "Recordings that were made with another prompt, other tools, another model or other parameters cannot answer for "
-    "these: make them again with `trapgate record`."
-)
-
 TESTS: dict[str, str] = {
     "mcnemar": "exact McNemar test, one-sided",
     "sign-flip": "sign-flip test, one-sided",
@@ -80,6 +80,7 @@ TESTS: dict[str, str] = {
 _SCHEMAS = "schemas and examples (tighter types and enums, plainer field descriptions, an example of a right call)"
 _ROUTING = "tool descriptions and routing (when each tool is right, and when it is not)"
 _PLANNING = "planning and the system prompt (which steps, in which order, what to do after an error, when to stop)"
+_CONTINUING = "how answers are continued (the prefill or completion template, turn-end markers, the token limit)"
 # Failure mode → the fix that it calls for, after "To mend first: ".
 FIXES: dict[str, str] = {
     "truncated": "the length (raise `max_tokens`, or ask for shorter answers)",
@@ -87,6 +88,10 @@ FIXES: dict[str, str] = {
         ("unparseable", "wrong_arguments", "missing_argument", "unexpected_argument", "wrong_type", "wrong_value"),
         _SCHEMAS,
     ),
-    **dict.fromkeys(("wrong_tool", "wrong_count", "extra_call"), _ROUTING),
-    **dict.fromkeys(("missing_call", "wrong_order", "ignored_error", "max_turns", "wrong_answer"), _PLANNING),
+    "schema_invalid": _SCHEMAS,
+    **dict.fromkeys(("syntax_incomplete", "content_changed"), _CONTINUING),
+    **dict.fromkeys(("wrong_tool", "wrong_count", "extra_call", "tool_not_used"), _ROUTING),
+    **dict.fromkeys(
+        ("missing_call", "wrong_order", "ignored_error", "max_turns", "wrong_answer", "check_failed"), _PLANNING
+    ),
 }

@@ -137,6 +137,7 @@ def _models(
     answers: Path | None,
 ) -> Models:
     with_tools = {job.model for job in plan if job.tools}
+    conditions = {job.request.condition for job in plan if job.request.condition is not None}
     limiters: dict[str, Limiter] = {}
     runners: dict[str, OfModel | Cached] = {}
     for name, subject in subjects.items():
@@ -148,6 +149,7 @@ def _models(
                 concurrency=config.limits.concurrency,
                 limiters=limiters,
                 with_tools=name in with_tools,
+                conditions=conditions,
                 environ=environ,
             )
         )

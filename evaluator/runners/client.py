@@ -10,9 +10,10 @@ import logging
 import os
 import threading
 import warnings
+from collections.abc import Collection, Iterable
 from typing import Any
 
-from evaluator.cases import Subject
+from evaluator.cases import BY_TEXT, BY_TOKEN_IDS, Subject
 from evaluator.config.types import Price
 from evaluator.errors import Problem, UserError, user_error
 
@@ -85,6 +86,51 @@ def listed(model: str) -> bool:
         return False
     entry = litellm.model_cost.get(key) or {}
     return all(isinstance(entry.get(rate), (int, float)) for rate in ("input_cost_per_token", "output_cost_per_token"))
+
+
+def unsupported(model: str, names: Iterable[str]) -> list[str]:
+    """Those of `names`, parameters of OpenAI's, that the provider of `model` does not take by chat, sorted."""
+    supported = load().get_supported_openai_params(model) or []
+    return sorted(name for name in names if name not in supported)
+
+
+def refuse_conditions(model: str, conditions: Collection[str]) -> None:
+    """Raises UserError `completion-unsupported` where begun answers are to be continued in a way that litellm cannot
+    ask this provider for: it would turn the completion into a chat, and nobody would know."""
+    needed = sorted({BY_TEXT, BY_TOKEN_IDS}.intersection(conditions))
+    if not needed:
+        return
+    by_name = provider(model)
+    known = {"openai", "text-completion-openai"}
+    if BY_TOKEN_IDS not in conditions:
+        known |= set(load().openai_text_completion_compatible_providers)
+    if by_name not in known:
+        what = "prompts of token ids" if BY_TOKEN_IDS in conditions else "text completions"
+        raise user_error(
+            "completion-unsupported",
+            f"{model}: {what} cannot be sent to {by_name}",
+            where="model",
+            mend="Name it openai/NAME with OPENAI_BASE_URL where its server has a completion endpoint, or set the "
+            "task's options: {prompting: prefill}.",
+        )
+
+
+def share_connections() -> None:
+    """One HTTP client for all text completions; litellm would open one for each and close none. `close` ends it."""
+    litellm = load()
+    if litellm.aclient_session is None:
+        from litellm.llms.openai.common_utils import BaseOpenAILLM
+
+        litellm.aclient_session = BaseOpenAILLM.get_async_http_client()
+
+
+async def close() -> None:
+    """Closes every connection that litellm holds."""
+    litellm = load()
+    shared, litellm.aclient_session = litellm.aclient_session, None
+    if shared is not None:
+        await shared.aclose()
+    await litellm.close_litellm_async_clients()
 
 
 def unsupported_params(subject: Subject, *, with_tools: bool = False) -> list[str]:

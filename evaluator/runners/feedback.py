@@ -1,7 +1,7 @@
 """What is wrong with the shape of an answer or a call, in a sentence that goes back to the model. Pure.
 
-Only faults of shape: no JSON where a call is wanted, or arguments that the function's own JSON Schema refuses. The
-sentence quotes that schema, which the model has, and nothing of what the case expects.
+Only faults of shape: no JSON where a call or JSON is wanted, or arguments or an answer that their own JSON Schema
+refuses. The sentence quotes that schema, and nothing else of what the case expects.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from msgspec import UNSET
 from evaluator.json_text import JsonFault, parse_json
 from evaluator.results import Finding
 from evaluator.scoring.answer import Unreadable, read_call
+from evaluator.scoring.answer_checks import asks_for_object
+from evaluator.scoring.extract_json import extract_json
 from evaluator.scoring.schema import SchemaError, compile_schema
 from evaluator.transcript import Call, Infrastructure, Transcript
 
@@ -48,21 +50,34 @@ def call_fault(call: Call, offered: Mapping[str, dict[str, Any]]) -> str | None:
 def arguments_fault(arguments: dict[str, Any], spec: dict[str, Any]) -> str | None:
     """The first thing that the schema of `spec` refuses in `arguments`. A schema that cannot be used refuses nothing
     here: that it is broken is for the scorer to say."""
+    return _schema_fault(arguments, spec.get("parameters") or {})
+
+
+def json_fault(text: str | None, schema: dict[str, Any]) -> str | None:
+    """What is wrong with an answer that is to hold JSON of this schema, which is looked for as by the check
+    `json_schema`; None where nothing is."""
+    value = extract_json(text or "", wants_object=asks_for_object(schema))
+    if isinstance(value, JsonFault):
+        return f"the answer holds no JSON of the wanted kind: {value}"
+    return _schema_fault(value, schema)
+
+
+def _schema_fault(value: Any, schema: dict[str, Any]) -> str | None:
     try:
-        findings = compile_schema(spec.get("parameters") or {}).findings(arguments)
+        findings = compile_schema(schema).findings(value)
     except SchemaError:
         return None
     if isinstance(findings, Infrastructure) or not findings:
         return None
-    return _sentence(findings[0], arguments)
+    return _sentence(findings[0], value)
 
 
-def _sentence(finding: Finding, arguments: dict[str, Any]) -> str:
+def _sentence(finding: Finding, whole: Any) -> str:
     if finding.keyword in _WITHOUT_VALUES:
         return f"field {finding.path} failed {finding.keyword}: {_WITHOUT_VALUES[finding.keyword]}"
     if finding.keyword == "type":
         wanted = finding.wanted if isinstance(finding.wanted, list) else [finding.wanted]
-        value = _at(arguments, finding.path)
+        value = _at(whole, finding.path)
         got = f", got {_type(value)}" if value is not UNSET else ""
         return f"field {finding.path} failed type: expected {' or '.join(map(str, wanted))}{got}"
     said = finding.message or "it is not what the schema asks for"

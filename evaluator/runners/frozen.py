@@ -1,5 +1,7 @@
 """Tools that answer a model with what was recorded or written down: nothing happens, and it happens again. Pure.
 
+A mock's arguments are those of an expected step: what it does not name does not matter, and arrays have no order.
+
 A call that nothing was kept for gets an error that says no more than that: what would have been right is not its to
 tell. Why a call got one is `Call.unanswered`.
 """
@@ -10,10 +12,13 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from msgspec import UNSET
+import msgspec
+from msgspec import UNSET, UnsetType
 
-from evaluator.cases import Case, Frozen
+from evaluator.cases import Case, Frozen, Passage, digest_of
+from evaluator.corpus import SEARCH, search
 from evaluator.json_text import parse_json
+from evaluator.scoring.arguments import compile_form
 from evaluator.scoring.json_call import strictly_equal
 from evaluator.transcript import Call
 
@@ -22,6 +27,7 @@ _ERRORS = {
     "malformed": "the arguments are not a JSON object",
     "unknown_tool": "there is no tool of this name",
     "too_many": "no more calls are allowed",
+    "invalid": "the query is not a text",
 }
 
 
@@ -39,23 +45,36 @@ def refusal(unanswered: str) -> Given:
 
 class FrozenTools:
     """The tools of one conversation; several results for the same call are given in their order, the last one again and
-    again. `offered`: the tools that the model was told of."""
+    again. `offered`: the tools that the model was told of; `corpus`: what `search` finds."""
 
-    def __init__(self, recorded: Sequence[Frozen], mocks: Sequence[Frozen], offered: Collection[str]) -> None:
+    def __init__(
+        self,
+        recorded: Sequence[Frozen],
+        mocks: Sequence[Frozen],
+        offered: Collection[str],
+        corpus: Sequence[Passage] = (),
+    ) -> None:
         self._kept = (recorded, mocks)
         self._offered = offered
+        self._corpus = corpus
         self._given: dict[int, int] = {}
 
     def answer(self, call: Call) -> Given:
-        """What is recorded for this tool and equal arguments, else a mock's result for them, else what is kept for any
-        arguments of the tool; else an error."""
+        """The result of the mock that fits and names most arguments, else what is recorded for this tool and equal
+        arguments; else an error. Mocks go first: they are part of the case, and a recording is not."""
         arguments = arguments_of(call)
         if arguments is None:
             return refusal("malformed")
         if call.tool not in self._offered:
             return refusal("unknown_tool")
         found = _matching(self._kept, call.tool, arguments)
-        return Given(self._next(found)) if found else refusal("unmatched")
+        if found:
+            return Given(self._next(found))
+        return self._found(arguments) if self._corpus and call.tool == SEARCH["name"] else refusal("unmatched")
+
+    def _found(self, arguments: dict[str, Any]) -> Given:
+        query = arguments.get("query")
+        return Given(search(self._corpus, query)) if isinstance(query, str) else refusal("invalid")
 
     def _next(self, found: list[Frozen]) -> Any:
         # All that match a call match every equal call, so the first of them stands for the group.
@@ -74,12 +93,44 @@ def arguments_of(call: Call) -> dict[str, Any] | None:
 
 
 def _matching(kept: tuple[Sequence[Frozen], ...], tool: str, arguments: dict[str, Any]) -> list[Frozen]:
-    of_tool = [[each for each in group if each.tool == tool] for group in kept]
-    for group in of_tool:
-        equal = [each for each in group if each.args is not UNSET and strictly_equal(arguments, each.args)]
-        if equal:
-            return equal
-    return next((free for group in of_tool if (free := [each for each in group if each.args is UNSET])), [])
+    """All that answer the call, in order: those with the arguments of the best one."""
+    recorded, mocks = [[each for each in group if each.tool == tool] for group in kept]
+    named = [(fields, each) for each in mocks if (fields := _fields_named(each, arguments)) is not None]
+    if named:
+        best = max(named, key=lambda one: one[0])[1]
+        return [each for _, each in named if strictly_equal(each.args, best.args)]
+    free = [each for each in mocks if each.args is UNSET]
+    equal = [each for each in recorded if strictly_equal(arguments, each.args)]
+    return free or equal or [each for each in recorded if each.args is UNSET]
+
+
+def beyond_mocks(case: Case) -> list[Frozen]:
+    """The recorded answers that no mock stands before: what a live attempt depends on besides its case."""
+    mocks: tuple[Sequence[Frozen], ...] = ((), case.request.mocks)
+    return [
+        each
+        for each in case.recorded
+        if not isinstance(each.args, UnsetType) and not _matching(mocks, each.tool, each.args)
+    ]
+
+
+def held_to_answers(case: Case) -> Case:
+    """`case` for live attempts: the recorded answers that decide what its tools say are part of its digest, so that no
+    change can have others given and be compared as if nothing had happened."""
+    answers = beyond_mocks(case)
+    held = msgspec.structs.replace(case, recorded=answers)
+    if not answers:
+        return held
+    mark = {"recorded_answers": digest_of(msgspec.to_builtins(answers))}
+    return msgspec.structs.replace(held, options=case.options | mark)
+
+
+def _fields_named(mock: Frozen, arguments: dict[str, Any]) -> int | None:
+    """How many fields the mock names, None where the call has one of them otherwise."""
+    if mock.args is UNSET:
+        return None
+    form = compile_form({"tool": mock.tool, "args": mock.args})
+    return len(form.fields) if form.right(arguments) == len(form.fields) else None
 
 
 def unanswerable(case: Case) -> list[str]:

@@ -6,17 +6,17 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from evaluator.cases import Frozen, Request, Subject
+from evaluator.cases import BY_TEXT, BY_TOKEN_IDS, Frozen, Request, Subject
 from evaluator.config.types import Price
 from evaluator.redaction import Redactor
-from evaluator.runners import answer, client, tries
+from evaluator.runners import answer, client, completion, tries
 from evaluator.runners.answer import Answered
 from evaluator.runners.conversation import converse
 from evaluator.runners.frozen import is_conversation
@@ -33,7 +33,8 @@ class ModelRunner:
 
     `price`: the configuration's, which wins over litellm's list; `case_timeout`: seconds for one try, from sending to
     the last byte; `concurrency`: calls in flight at most; `limiters`: by provider, shared with other models;
-    `with_tools`: whether tasks bring tools; `environ`: where the secrets are that no message may hold.
+    `with_tools`: whether tasks bring tools; `conditions`: those of begun answers that are to be continued; `environ`:
+    where the secrets are that no message may hold.
     litellm itself reads keys and addresses from the process environment.
 
     Creating one imports litellm and raises UserError as `client.unsupported_params` does.
@@ -48,6 +49,7 @@ class ModelRunner:
         concurrency: int = 16,
         limiters: dict[str, Limiter] | None = None,
         with_tools: bool = False,
+        conditions: Collection[str] = (),
         environ: Mapping[str, str] = os.environ,
         policy: Policy | None = None,
         uniform: Callable[[], float] = random.random,
@@ -60,12 +62,17 @@ class ModelRunner:
         self._uniform = uniform
         self._dropped = client.unsupported_params(subject, with_tools=with_tools)
         self._litellm = client.load()
+        client.refuse_conditions(subject.model, conditions)
+        if {BY_TEXT, BY_TOKEN_IDS}.intersection(conditions):
+            client.share_connections()
+        self._conditions = conditions
+        self._unknown_defaults = client.unsupported(subject.model, completion.DEFAULTS.keys() - subject.params.keys())
         # Shared, since a provider limits calls mostly for all of its models together.
-        provider = client.provider(subject.model)
-        self._limiter = (limiters if limiters is not None else {}).setdefault(provider, Limiter(concurrency))
+        self._provider = client.provider(subject.model)
+        self._limiter = (limiters if limiters is not None else {}).setdefault(self._provider, Limiter(concurrency))
         self._listed = price is None and client.listed(subject.model)
         self._reach = Reach(os.environ)
-        self._given_up = _without_key(provider, subject)
+        self._given_up = _without_key(self._provider, subject)
 
     @property
     def given_up(self) -> Infrastructure | None:
@@ -74,7 +81,12 @@ class ModelRunner:
 
     def warnings(self) -> list[str]:
         """What a reader should know of how the model is called: one sentence for each parameter that is not sent."""
-        return [f"{self._subject.model} does not take the parameter {name!r}: it is not sent" for name in self._dropped]
+        model = self._subject.model
+        dropped = [*self._dropped, *(self._unknown_defaults if self._conditions else ())]
+        said = [f"{model} does not take the parameter {name!r}: it is not sent" for name in dropped]
+        if BY_TOKEN_IDS in self._conditions and self._subject.system:
+            said.append("the system prompt is not sent where a prompt is given as token ids")
+        return said
 
     async def attempt(
         self,
@@ -95,12 +107,21 @@ class ModelRunner:
         except RecursionError:
             return Infrastructure(kind="refused_request", message="the function's schema nests too deeply to be sent")
 
+        if request.condition is not None:
+            return await self._continued(wire, sent, request.condition)
+
         async def ask(messages: list[dict[str, Any]]) -> Answered | Infrastructure:
             return await self._answered(wire, {**sent, "messages": messages})
 
         if is_conversation(request.max_turns, [*recorded, *request.mocks]):
             return await converse(ask, wire, request, recorded, retry)
         return await tries.answer(ask, wire, request, retry)
+
+    async def _continued(self, wire: Wire, sent: dict[str, Any], condition: str) -> Transcript | Infrastructure:
+        """A begun answer as the model goes on with it."""
+        sent = {name: value for name, value in sent.items() if name not in self._unknown_defaults}
+        answered = await self._answered(wire, completion.flagged(sent, self._provider, condition, os.environ))
+        return answered if isinstance(answered, Infrastructure) else answered.transcript
 
     async def _answered(self, wire: Wire, sent: dict[str, Any]) -> Answered | Infrastructure:
         """One answer: calls until one is answered, the failure is final, or the policy's patience is over."""
@@ -127,28 +148,24 @@ class ModelRunner:
 
     async def close(self) -> None:
         """Closes the connections. The runner can't be used afterwards."""
-        await self._litellm.close_litellm_async_clients()
+        await client.close()
 
     async def _try(self, wire: Wire, sent: dict[str, Any]) -> Answered | Failure:
-        # For some providers litellm takes the system prompt out of the list that it is given.
-        sent = {**sent, "messages": list(sent["messages"])}
+        if wire.prompt is None:
+            # For some providers litellm takes the system prompt out of the list that it is given.
+            sent = {**sent, "messages": list(sent["messages"])}
         async with self._limiter.slot() as token:
             began = time.monotonic()
             try:
                 # The client's own limit is for each read; one byte a second would never meet it.
                 async with asyncio.timeout(self._case_timeout):
-                    response = await self._litellm.acompletion(
-                        model=self._subject.model,
-                        timeout=self._case_timeout,
-                        num_retries=0,
-                        max_retries=0,
-                        **sent,
-                    )
+                    response = await self._send(wire, sent)
                 seconds = time.monotonic() - began
                 transcript = self._priced(
                     answer.read(response, names=wire.names, structured=wire.structured, seconds=seconds), response
                 )
-                answered = Answered(transcript, answer.sent_back(response, transcript, len(sent["messages"])))
+                turn = len(sent.get("messages", ()))
+                answered = Answered(transcript, answer.sent_back(response, transcript, turn))
             except Exception as error:  # litellm lets out whatever its providers' code meets
                 failure = self._failed(error, wire)
             else:
@@ -160,6 +177,14 @@ class ModelRunner:
             if failure.kind not in ("timeout", "connection"):
                 self._reach.answered = True
             return failure
+
+    async def _send(self, wire: Wire, sent: dict[str, Any]) -> Any:
+        """One request; the answer in the shape of a chat completion."""
+        once = {"timeout": self._case_timeout, "num_retries": 0, "max_retries": 0}
+        if wire.prompt is None:
+            return await self._litellm.acompletion(model=self._subject.model, **once, **sent)
+        model = completion.model_name(self._subject.model, self._provider)
+        return completion.as_chat(await self._litellm.atext_completion(model=model, **once, **sent))
 
     def _failed(self, error: Exception, wire: Wire) -> Failure:
         if isinstance(error, answer.UnusableAnswerError):

@@ -8,6 +8,8 @@ from typing import Any
 
 from evaluator.transcript import well_formed
 
+_AGAIN = "Give the whole answer again, with this mended."
+
 
 def results(message: dict[str, Any], tools: Sequence[str], given: Sequence[Any]) -> list[dict[str, Any]]:
     """One message for each call of the model's `message`, or one for all of them where they stood in its text.
@@ -22,6 +24,13 @@ def results(message: dict[str, Any], tools: Sequence[str], given: Sequence[Any])
         return [{"role": "function", "name": message["function_call"]["name"], "content": contents[0]}]
     named = zip(tools, contents, strict=True)
     return [{"role": "user", "content": "\n".join(_in_text(tool, text) for tool, text in named)}]
+
+
+def again(message: dict[str, Any], faults: Sequence[str]) -> list[dict[str, Any]]:
+    """The model's `message`, which was meant as its answer, and a message that says what is wrong with it."""
+    wrong = {"role": "user", "content": "\n".join([*faults, _AGAIN])}
+    # Providers refuse an empty message, which an empty answer would be.
+    return [message, wrong] if message["content"] else [wrong]
 
 
 def content(result: Any) -> str:

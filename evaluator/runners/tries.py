@@ -16,7 +16,6 @@ from evaluator.runners.spending import spent_before, total
 from evaluator.runners.text_calls import understood
 from evaluator.transcript import Infrastructure, Transcript
 
-_AGAIN = "Give the whole answer again, with this mended."
 _WITH_ANOTHER = "not run, because another call of the same answer was refused; make it again"
 
 
@@ -58,6 +57,4 @@ def _back(message: dict[str, Any], said: Transcript, faults: Sequence[str | None
     if message.get("tool_calls") or message.get("function_call"):
         errors = [{"error": fault or _WITH_ANOTHER} for fault in faults]
         return [message, *replies.results(message, [call.tool for call in said.calls], errors)]
-    wrong = {"role": "user", "content": "\n".join([*filter(None, faults), _AGAIN])}
-    # Providers refuse an empty message, which an empty answer would be.
-    return [message, wrong] if message["content"] else [wrong]
+    return replies.again(message, [fault for fault in faults if fault is not None])

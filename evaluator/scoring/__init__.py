@@ -14,11 +14,15 @@ from evaluator import json_text
 from evaluator.cases import Case
 from evaluator.results import Score
 from evaluator.scoring import tries
+from evaluator.scoring.allowance import ALLOWANCE
 from evaluator.transcript import Infrastructure, Transcript, well_formed
 
 SCORERS = {
     "trapstreet": "evaluator.scoring.trapstreet",
     "trace": "evaluator.scoring.trace",
+    "arena": "evaluator.scoring.arena",
+    "closure": "evaluator.scoring.closure",
+    "bfcl": "evaluator.scoring.bfcl",
 }
 
 Scorer = Callable[[Transcript], Score | Infrastructure]
@@ -63,11 +67,12 @@ def prepare(scorer: str, case: Case) -> Scorer:
     except Exception as error:
         return _always(_scorer_error(error))
 
-    last = case.options.get(tries.OPTION) == "last"
+    last = str(case.options.get(tries.OPTION, "")).startswith("last")
 
     def guarded(transcript: Transcript) -> Score | Infrastructure:
         try:
-            return tries.scored(score, transcript, last=last)
+            with ALLOWANCE.of_one_attempt():
+                return tries.scored(score, transcript, last=last)
         except Exception as error:
             return _scorer_error(error)
 

@@ -133,7 +133,7 @@ def json_schema(definition: Definition) -> Judge:
         schema = compile_schema(definition["schema"])
     except SchemaError as error:
         raise MalformedError(f"schema: {error}") from error
-    wants_object = _asks_for_object(definition["schema"])
+    wants_object = asks_for_object(definition["schema"])
 
     def check(text: str) -> Finding | None:
         value = extract_json(text, wants_object=wants_object)
@@ -162,7 +162,7 @@ def json_path_equals(definition: Definition) -> Judge:
         right = _within(_number(definition, "value"), _tolerance(definition))
 
     def check(text: str) -> Finding | None:
-        document = extract_json(text, wants_object=not _is_index(parts[0]))
+        document = extract_json(text, wants_object=not is_index(parts[0]))
         if isinstance(document, JsonFault):
             return _no_json(document)
         path, got = _dig(document, parts)
@@ -209,7 +209,7 @@ def _no_json(fault: JsonFault) -> Finding:
     return Finding(path="$", keyword=fault.keyword, message=str(fault))
 
 
-def _asks_for_object(schema: Any) -> bool:
+def asks_for_object(schema: Any) -> bool:
     """Whether only an object can be valid: by the schema's own type, or by that of the definition it refers to."""
     part = schema
     for _ in range(8):  # references that refer on; more than so many is nobody's schema
@@ -239,7 +239,8 @@ def _path(definition: Definition) -> list[str]:
     return path.split(".")
 
 
-def _is_index(part: str) -> bool:
+def is_index(part: str) -> bool:
+    """Whether a part of a dotted path is a place in a list."""
     return part.isascii() and part.isdigit() and len(part) < 10
 
 
@@ -247,7 +248,7 @@ def _dig(document: Any, parts: list[str]) -> tuple[str, Any]:
     """The JSON path that is meant, and what stands there; UNSET where nothing does."""
     keys: list[str | int] = []
     for part in parts:
-        key: str | int = int(part) if _is_index(part) and not isinstance(document, dict) else part
+        key: str | int = int(part) if is_index(part) and not isinstance(document, dict) else part
         keys.append(key)
         if isinstance(document, dict):
             document = document.get(part, UNSET)

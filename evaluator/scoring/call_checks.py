@@ -39,9 +39,9 @@ def tool_not_used(definition: Definition) -> Judge:
     name = _name(definition, "name")
 
     def judge(transcript: Transcript) -> Finding | None:
-        for step, call in enumerate(transcript.calls, 1):
+        for number, call in enumerate(transcript.calls, 1):
             if call.tool == name:
-                return Finding(path="$", keyword="tool_not_used", got=bounded(name), step=step)
+                return Finding(path="$", keyword="tool_not_used", got=bounded(name), call=number)
         return None
 
     return judge
@@ -119,9 +119,9 @@ def no_tool_before_suspend(definition: Definition) -> Judge:
 
     def judge(transcript: Transcript) -> Finding | None:
         paused = min((call.turn for call in _proper(transcript.calls) if call.tool in pauses), default=None)
-        for step, call in enumerate(transcript.calls, 1):
+        for number, call in enumerate(transcript.calls, 1):
             if call.tool == name and (paused is None or call.turn <= paused):
-                return Finding(path="$", keyword="no_tool_before_suspend", got=bounded(name), step=step)
+                return Finding(path="$", keyword="no_tool_before_suspend", got=bounded(name), call=number)
         return None
 
     return judge

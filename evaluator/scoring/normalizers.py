@@ -28,7 +28,21 @@ def text(value: str) -> str:
     return " ".join(kept.split())
 
 
-NORMALIZERS: dict[str, Normalizer] = {"text@1": text}
+def text_with_numbers(value: str) -> str:
+    """text@2: as text@1, but punctuation that belongs to a number stays: `. , - / :` before a digit, as in 24.50, -5
+    and 2/3, and `%` after one. A sentence's stop after a number goes."""
+    lowered = value.lower()
+    kept = [
+        character
+        for place, character in enumerate(lowered)
+        if category(character)[0] != "P"
+        or (character in ".,-/:" and lowered[place + 1 : place + 2].isdigit())
+        or (character == "%" and place and lowered[place - 1].isdigit())
+    ]
+    return " ".join("".join(kept).split())
+
+
+NORMALIZERS: dict[str, Normalizer] = {"text@1": text, "text@2": text_with_numbers}
 
 
 def normalizer(name: Any) -> Normalizer:

@@ -12,6 +12,8 @@ from typing import Any
 
 import regex
 
+from evaluator.scoring.allowance import ALLOWANCE
+
 SECONDS = 1.0
 MAX_PATTERN = 10_000
 MAX_WRITTEN_OUT = 50_000
@@ -41,8 +43,11 @@ class BoundedPattern:
 
     def found_in(self, text: str) -> bool:
         """Whether the pattern matches anywhere in `text`. Raises PatternTimeoutError."""
+        left = ALLOWANCE.left()
+        if left <= 0:
+            raise PatternTimeoutError(f"the pattern {self.source[:80]!r} was not tried: scoring took too long before")
         try:
-            return self._compiled.search(text, timeout=SECONDS) is not None
+            return self._compiled.search(text, timeout=min(SECONDS, left)) is not None
         except TimeoutError as error:
             raise PatternTimeoutError(
                 f"the pattern {self.source[:80]!r} took longer than {SECONDS:g} s on {len(text)} characters"

@@ -13,9 +13,10 @@ from typing import Any
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
-from evaluator.scoring.patterns import BoundedPattern, compile_pattern
+from evaluator.scoring.allowance import ALLOWANCE
+from evaluator.scoring.patterns import BoundedPattern, PatternTimeoutError, compile_pattern
 
-MAX_REFERENCES = 50_000  # followed in one check; a schema of thirty nested pairs of references would follow 2^30
+MAX_REFERENCES = 10_000  # followed in one check; a schema of thirty nested pairs of references would follow 2^30
 
 _pattern = lru_cache(maxsize=1024)(compile_pattern)
 
@@ -35,10 +36,12 @@ class Budget:
         self.left = MAX_REFERENCES
 
     def spend(self) -> None:
-        """Count one reference. Raises BudgetSpentError."""
+        """Count one reference. Raises BudgetSpentError, and PatternTimeoutError where the attempt's time is over."""
         self.left -= 1
         if self.left < 0:
             raise BudgetSpentError
+        if self.left % 64 == 0 and ALLOWANCE.left() <= 0:
+            raise PatternTimeoutError("checking the attempt's calls against their schemas took too long")
 
 
 BUDGET = Budget()

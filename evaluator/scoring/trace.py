@@ -83,12 +83,14 @@ def _score(paths: list[Path], setting: Setting, checks: list[Check], transcript:
     if attempt.schema_valid is not None:
         values["schema_valid"] = attempt.schema_valid
     values["score"] = 0.0 if best.mode else 1.0
-    found = findings(best.fit, attempt, calls, setting)
-    if best.mode and len(paths) > 1:
-        number = paths.index(best.fit.path) + 1
-        message = f"steps are those of path {number} of {len(paths)}, which fits best"
-        found.append(Finding(path="$", keyword="expected_path", message=message))
+    which = [_which_path(paths, best.fit)] if best.mode and len(paths) > 1 else []
+    found = findings(best.fit, attempt, calls, setting, which)
     return Score(passed=best.mode is None, failure_mode=best.mode, values=values, findings=found)
+
+
+def _which_path(paths: list[Path], found: Fit) -> Finding:
+    message = f"steps are those of path {paths.index(found.path) + 1} of {len(paths)}, which fits best"
+    return Finding(path="$", keyword="expected_path", message=message)
 
 
 class _Judged:

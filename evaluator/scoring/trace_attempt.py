@@ -15,17 +15,20 @@ from evaluator.scoring.trace_calls import Calls
 from evaluator.scoring.trace_fit import Fit
 from evaluator.transcript import Infrastructure, Transcript
 
+# A finding with the failure mode that it speaks for, None where nothing is wrong.
+Told = tuple[str | None, Finding]
+
 
 class Attempt:
-    """`modes`: the failure modes that apply; `findings` why, those of single calls apart in `of_call` (index → what is
-    wrong with the call; `step` is the call's number). `read_only`: mask of calls that change nothing."""
+    """`modes`: the failure modes that apply; `told` why, for single calls apart in `of_call` (index → what is wrong
+    with the call). `read_only`: mask of calls that change nothing."""
 
-    __slots__ = ("calls", "failed", "findings", "modes", "of_call", "read_only", "schema_valid", "unanswered")
+    __slots__ = ("calls", "failed", "modes", "of_call", "read_only", "schema_valid", "told", "unanswered")
 
     def __init__(self, transcript: Transcript, calls: Calls, read_only: Collection[str]) -> None:
         self.modes: set[str] = set()
-        self.findings: list[Finding] = []
-        self.of_call: dict[int, list[Finding]] = {}
+        self.told: list[Told] = []
+        self.of_call: dict[int, list[Told]] = {}
         self.schema_valid: float | None = None
         self.calls = len(transcript.calls)
         self.unanswered = sum([call.unanswered is not None for call in transcript.calls])
@@ -38,12 +41,16 @@ class Attempt:
     def add(self, mode: str, finding: Finding) -> None:
         """Enter a fault of the attempt as a whole."""
         self.modes.add(mode)
-        self.findings.append(finding)
+        self.told.append((mode, finding))
 
     def add_of_call(self, mode: str, call: int, finding: Finding) -> None:
         """Enter a fault of one call."""
         self.modes.add(mode)
-        self.of_call.setdefault(call, []).append(finding)
+        self.of_call.setdefault(call, []).append((mode, finding))
+
+    def is_wrong_tool(self, call: int) -> bool:
+        """Whether its tool may not be called at all."""
+        return any(mode == "wrong_tool" for mode, _ in self.of_call.get(call, ()))
 
 
 class Setting:
@@ -88,11 +95,14 @@ class Setting:
         excused = attempt.read_only | attempt.failed if found.path.steps else 0
         return [call for call in found.left if not excused >> call & 1]
 
+    def _may_be_called(self, tool: str) -> bool:
+        return (self.allowed is None or tool in self.allowed) and (not self.offered or tool in self.offered)
+
     def _wrong_tools(self, calls: Calls) -> Iterator[tuple[int, Finding]]:
         for tool, indices in calls.of_tool.items():
-            allowed = self.allowed is None or tool in self.allowed
-            if allowed and (not self.offered or tool in self.offered):
+            if self._may_be_called(tool):
                 continue
+            allowed = self.allowed is None or tool in self.allowed
             known, keyword = (self.offered, "tools") if allowed else (self.allowed or set(), "allowed_tools")
             for index in indices:
                 if calls.calls[index].fault is not None:
@@ -105,7 +115,7 @@ class Setting:
                         keyword=keyword,
                         wanted=bounded(sorted(known)),
                         got=bounded(tool),
-                        step=index + 1,
+                        call=index + 1,
                         message=message,
                     ),
                 )
@@ -132,7 +142,8 @@ class Setting:
         return None
 
     def _ignored_errors(self, calls: Calls) -> Iterator[tuple[int, Finding]]:
-        """The last failure of each tool that no success followed."""
+        """The last failure of each tool that no success followed. Of a tool that may not be called at all, that it was
+        called is the fault."""
         failures: dict[str, int] = {}
         for index, call in enumerate(calls.calls):
             if calls.failed >> index & 1:
@@ -140,10 +151,10 @@ class Setting:
             elif call.result is not UNSET and call.unanswered is None:
                 failures.pop(call.tool, None)
         for tool, index in failures.items():
-            if tool not in self.expected_errors:
+            if tool not in self.expected_errors and self._may_be_called(tool):
                 message = f"call {index + 1} failed and none of this tool succeeded later, and yet there is an answer"
                 result = bounded(calls.calls[index].result)
-                yield index, Finding(path="$", keyword="ignored_error", got=result, step=index + 1, message=message)
+                yield index, Finding(path="$", keyword="ignored_error", got=result, call=index + 1, message=message)
 
 
 def compile_setting(expected: dict[str, Any], offered: list[dict[str, Any]]) -> Setting:
@@ -175,7 +186,7 @@ def _of_schema(finding: Finding, index: int) -> Finding:
         keyword="unexpected_argument" if unexpected else finding.keyword,
         wanted=UNSET if unexpected else finding.wanted,
         got=finding.got,
-        step=index + 1,
+        call=index + 1,
         message=finding.message or f"call {index + 1} is not valid by its tool's schema",
     )
 

@@ -72,15 +72,15 @@ class _Column:
 
 
 def _read(call: Call, index: int) -> Arguments | Finding:
-    step = index + 1
+    number = index + 1
     if call.fault is not None:
-        message = f"call {step} is malformed: {call.fault[:300]}"
-        return Finding(path="$", keyword="call", got=bounded(call.arguments), step=step, message=message)
+        message = f"call {number} is malformed: {call.fault[:300]}"
+        return Finding(path="$", keyword="call", got=bounded(call.arguments), call=number, message=message)
     value = parse_json(call.arguments)
     if isinstance(value, JsonFault):
-        message = f"the arguments of call {step} cannot be read: {value}"
-        return Finding(path="$", keyword=value.keyword, got=bounded(call.arguments), step=step, message=message)
+        message = f"the arguments of call {number} cannot be read: {value}"
+        return Finding(path="$", keyword=value.keyword, got=bounded(call.arguments), call=number, message=message)
     if not isinstance(value, dict):
-        message = f"the arguments of call {step} are not an object"
-        return Finding(path="$", keyword="type", wanted="object", got=bounded(value), step=step, message=message)
+        message = f"the arguments of call {number} are not an object"
+        return Finding(path="$", keyword="type", wanted="object", got=bounded(value), call=number, message=message)
     return value

@@ -13,7 +13,8 @@ import msgspec
 from evaluator.results import Score
 from evaluator.transcript import Infrastructure, Transcript
 
-# Option of a case: "last" where the verdict rests on the last try. It is in the digest, for it is another question.
+# Option of a case: "last of 2" where the verdict rests on the last of so many tries. It is in the digest, for it is
+# another question.
 OPTION = "scored_try"
 
 

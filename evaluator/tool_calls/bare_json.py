@@ -92,5 +92,8 @@ def _call(item: Any, tools: Collection[str], wrapper: str) -> Call | None:
     key = next((key for key in ARGUMENT_KEYS if key in function), None)
     if not tagged and (key is None or not (name in tools or _CALL_KEYS.issuperset(function))):
         return None
+    given = [each for each in ARGUMENT_KEYS if each in function]
+    if len(given) > 1:  # two readers would take it for two different calls
+        return faulty(json.dumps(function), f"arguments under several names: {', '.join(given)}", wrapper, name)
     arguments: Any = {} if key is None else function[key]
     return call(name, "null" if arguments is None else arguments, wrapper, item.get("id"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from itertools import chain
 from typing import NamedTuple
@@ -14,7 +15,8 @@ from evaluator.transcript import Call, well_formed
 
 # Llama and Mistral open an answer that is nothing but calls with these.
 _MARKERS = ("<|python_tag|>", "[TOOL_CALLS]")
-_THINK, _THOUGHT = "<think>", "</think>"
+_THINK = re.compile(r"\s*<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 
 
 class Reading(NamedTuple):
@@ -28,7 +30,7 @@ def in_text(text: str, tools: Collection[str]) -> Reading:
     """The calls in the text of an answer; `tools`: the names on offer. Never raises.
 
     Prose is never a call. In this order, the first that finds something:
-    1. reasoning between `<think>` and `</think>` at the beginning is no part of the answer;
+    1. reasoning, up to the last `</think>` (or `</thinking>`, `</thought>`, `</reasoning>`), is no part of the answer;
     2. an answer that is one fenced block is what stands in it;
     3. a marker that opens the answer (`<|python_tag|>`, `[TOOL_CALLS]`): all of it is JSON or Python-style calls;
     4. an answer that is JSON: calls where all of it is calls, else an answer;
@@ -50,11 +52,12 @@ def in_text(text: str, tools: Collection[str]) -> Reading:
 
 
 def _answer_start(text: str) -> int:
-    lead = len(text) - len(text.lstrip())
-    if not text.startswith(_THINK, lead):
-        return 0
-    end = text.find(_THOUGHT, lead)
-    return len(text) if end < 0 else end + len(_THOUGHT)
+    """Where reasoning is over: after the last closer, since some templates open it themselves; at the end of a text
+    that begins with reasoning and does not close it."""
+    closers = list(_THOUGHT.finditer(text))
+    if closers:
+        return closers[-1].end()
+    return len(text) if _THINK.match(text) else 0
 
 
 def _whole(body: str, tools: Collection[str]) -> list[Call] | None:

@@ -85,8 +85,11 @@ def answering(wrong: Sequence[int] = ()) -> Callable[[Received], Reply]:
     return script
 
 
-def trapgate(folder: Path, *arguments: str, base_url: str = "http://127.0.0.1:9/v1", **environ: str) -> Any:
-    """The command line as a process of its own, with `folder` as work folder; a CompletedProcess of text."""
+def trapgate(
+    folder: Path, *arguments: str, base_url: str = "http://127.0.0.1:9/v1", seconds: int = 120, **environ: str
+) -> Any:
+    """The command line as a process of its own, with `folder` as work folder; a CompletedProcess of text. `seconds`:
+    after which it has failed."""
     variables = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder / ".home"),
@@ -101,6 +104,6 @@ def trapgate(folder: Path, *arguments: str, base_url: str = "http://127.0.0.1:9/
         env=variables,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=seconds,
         check=False,
     )

@@ -121,7 +121,7 @@ def test_a_case_that_the_change_removes_is_missing(accepted):
     (accepted / "trap.yaml").write_text(TRAP.replace("./task", "./smaller"))
     done, _ = run(accepted, answering())
     assert done.returncode == 3
-    assert "2 of the missing ones are cases of the baseline that the change removed" in done.stdout
+    assert "2 of the missing ones are of cases of the baseline that the change removed" in done.stdout
 
 
 def test_a_broken_baseline_is_inconclusive(accepted):

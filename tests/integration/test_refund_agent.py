@@ -135,6 +135,13 @@ def test_a_recording_does_not_answer_for_a_changed_prompt(agent):
     code, run = score(agent, "good")
     assert (code, run.verdict) == (3, "inconclusive")
     assert {attempt.status for attempt in attempts(run).values()} == {"stale"}
+    assert [(reason.kind, reason.text) for reason in run.reasons] == [
+        (
+            "stale",
+            f"refunds: all {3 * len(FIXTURES)} recordings are stale, "
+            "recorded before a change of system: a recording cannot answer for it.",
+        )
+    ]
 
 
 def test_the_argument_score_alone_blocks_the_worse_prompt(agent):
@@ -149,6 +156,7 @@ def test_the_argument_score_alone_blocks_the_worse_prompt(agent):
     code, run = score(agent, "worse")
     assert (code, run.verdict) == (1, "regression")
     assert [(rule.metric, rule.outcome) for rule in run.rules] == [("argument_score", "fail")]
+    assert sorted(run.rules[0].worse) == [path.stem for path in FIXTURES if "partial" in fixture(path)["tags"]]
 
 
 # The story
@@ -160,7 +168,9 @@ def test_the_story_ends_with_the_comment_and_a_blocked_merge():
     comment = done.stdout.partition("The comment on the pull request:")[2]
     assert "trapgate (refund-agent): regression" in comment
     row = next(line for line in comment.splitlines() if line.startswith("| `damaged-lamp`"))
-    assert [part for part in ("issue_refund", "$.amount", "`24.5`", "`49.0`") if part not in row] == []
+    assert [part for part in ("`step 3 issue_refund $.amount`", "`24.5`", "`49.0`") if part not in row] == []
+    assert "excused_call" not in comment
+    assert comment.count("passed in the baseline and fail now.") == 1
     assert "Exit code 1: the merge is blocked." in comment
 
 

@@ -50,6 +50,11 @@ def not_run(kind: str = "cost_limit", number: int = 1) -> Attempt:
     return Attempt(number=number, status="not_run", infrastructure=Infrastructure(kind=kind, message="limit"))
 
 
+def stale(number: int = 1, change: str = "system") -> Attempt:
+    why = f"recorded before a change of {change}: a recording cannot answer for it"
+    return Attempt(number=number, status="stale", infrastructure=Infrastructure(kind="stale", message=why))
+
+
 def task_result(
     attempts: Mapping[str, Sequence[Attempt]],
     *,

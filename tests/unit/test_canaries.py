@@ -15,6 +15,7 @@ from evaluator.results import Finding
 from evaluator.scoring import (
     SCORERS,
     answer,
+    arena,
     checks,
     extract_json,
     field_rules,
@@ -95,6 +96,17 @@ def test_every_check_kind_has_a_canary_that_passes_and_one_that_fails_by_it() ->
         assert any(verdict.startswith("failed wrong_answer") for verdict in found), kind
 
 
+def test_every_check_kind_has_a_canary_of_the_arena_that_passes_and_one_that_fails_by_it() -> None:
+    for kind in checks.KINDS:
+
+        def uses(case: Case, kind: str = kind) -> bool:
+            return [check["type"] for check in expected(case, "checks")] == [kind]
+
+        found = verdicts("arena", uses)
+        assert any(verdict.startswith("passed") for verdict in found), kind
+        assert any(verdict.startswith("failed") for verdict in found), kind
+
+
 def rules_of(case: Case) -> set[str]:
     steps = [step for path in expected(case, "paths") for step in path]
     return {word for step in steps for rule in step.get("rules", {}).values() for word in rule}
@@ -138,6 +150,12 @@ MODES = {
         *("truncated", "unparseable", "wrong_tool", "missing_call", "extra_call", "wrong_order", "wrong_arguments"),
         *("ignored_error", "max_turns", "wrong_answer"),
     },
+    "closure": {"unparseable", "syntax_incomplete", "content_changed"},
+    "arena": {"truncated", "unparseable", "schema_invalid", "wrong_value", "tool_not_used", "check_failed"},
+    "bfcl": {
+        *("truncated", "unparseable", "wrong_count", "wrong_tool", "missing_argument", "unexpected_argument"),
+        *("wrong_type", "wrong_value"),
+    },
 }
 
 
@@ -149,8 +167,7 @@ def test_every_failure_mode_that_a_scorer_gives_has_a_canary_and_so_has_a_pass(s
 
 
 def test_every_failure_mode_is_given_by_a_scorer() -> None:
-    # json_call tolerates extra arguments: unexpected_argument is a finding there, never a mode.
-    assert set().union(*MODES.values()) == set(FAILURE_MODES) - {"unexpected_argument"}
+    assert set().union(*MODES.values()) == set(FAILURE_MODES)
 
 
 def test_every_kind_of_refusal_of_the_parser_has_a_canary() -> None:
@@ -211,6 +228,21 @@ def test_two_modes_of_traces_that_change_places_are_seen(
     swapped = {earlier: later, later: earlier}
     monkeypatch.setattr(trace, "FAILURE_MODES", tuple(swapped.get(mode, mode) for mode in FAILURE_MODES))
     assert not_ok("trace/")
+
+
+@pytest.mark.parametrize(("earlier", "later"), list(itertools.pairwise(arena.MODES)))
+def test_two_modes_of_the_arena_that_change_places_are_seen(
+    earlier: str, later: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swapped = {earlier: later, later: earlier}
+    monkeypatch.setattr(arena, "MODES", tuple(swapped.get(mode, mode) for mode in arena.MODES))
+    assert not_ok("arena/")
+
+
+@pytest.mark.parametrize("kind", sorted(arena.MODE_OF))
+def test_a_check_of_the_arena_that_fails_in_another_mode_is_seen(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(arena.MODE_OF, kind)
+    assert not_ok(f"arena/check_{kind}/")
 
 
 @pytest.mark.parametrize(
@@ -305,7 +337,7 @@ OWN = {
             "calls": [{"tool": "find", "arguments": "{"}],
             "text": "Done.",
             "verdict": "failed unparseable calls=1 extra_calls=0 extra_read_only_calls=0 missing_calls=0 order_score=1 "
-            "score=0 tool_score=1 unanswered_calls=0 | #1$:json",
+            "score=0 tool_score=1 unanswered_calls=0 | #1@1$:json",
         },
     ],
     "tool_call": [{"id": "call", "text": "f(a=1)", "tools": ["f"], "verdict": 'python f {"a": 1} | text null'}],
@@ -355,7 +387,7 @@ def test_a_set_of_ones_own_is_loaded_and_run(tmp_path: Path) -> None:
         (
             {"version": "1", "files": {"a.json": 1}},
             {"a": {"score": [{"id": "x", "verdict": "passed", "expected": {}, "scorer": "traces"}]}},
-            "x: there is no scorer 'traces'; known are trapstreet, trace",
+            f"x: there is no scorer 'traces'; known are {', '.join(SCORERS)}",
         ),
         (
             {"version": "1", "files": {"a.json": 1}},

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.comparison import compare_task, difference, evidence, fingerprint_differences, pair
+from evaluator.comparison import (
+    compare_task,
+    difference,
+    evidence,
+    fingerprint_differences,
+    pair,
+)
 from tests.unit.builders import failed_call, fingerprint, outcomes, scored, task_result
 
 

@@ -13,7 +13,7 @@ from evaluator.config.types import GateConfig, Rule
 from evaluator.gate import EXIT_CODES, decide
 from evaluator.results import CanaryResult, CanaryResults, Reason
 from evaluator.rules import Facts
-from tests.unit.builders import GOOD_CANARIES, failed_call, found, not_run, outcomes, scored, task_result
+from tests.unit.builders import GOOD_CANARIES, failed_call, found, not_run, outcomes, scored, stale, task_result
 
 BROKEN_CANARIES = CanaryResults(
     version="1",
@@ -124,7 +124,7 @@ def test_cases_that_the_change_removed_count_as_planned_and_missing():
     decision = verdict(now, before)
     assert decision.verdict == "inconclusive"
     assert "15 of 20 planned attempts were scored" in texts(decision.reasons)
-    assert "5 of the missing ones are cases of the baseline that the change removed" in texts(decision.reasons)
+    assert "5 of the missing ones are of cases of the baseline that the change removed" in texts(decision.reasons)
 
 
 def test_removing_the_failing_cases_cannot_make_a_change_pass():
@@ -179,6 +179,133 @@ def test_a_critical_case_that_now_fails_is_a_regression_by_itself():
     before = task_result(outcomes(100, 0), critical=["c099"])
     now = task_result(outcomes(99, 1), critical=["c099"])
     assert verdict(now, before, PASS_RATE).verdict == "regression"
+
+
+def critical_ids(number):
+    return [f"c{n:03}" for n in range(number)]
+
+
+@pytest.mark.parametrize(
+    ("number", "named"),
+    [
+        (1, "t: the critical case c000 passed in the baseline and fails now."),
+        (2, "t: the critical cases c000 and c001 passed in the baseline and fail now."),
+        (5, "t: the critical cases c000, c001, c002, c003 and c004 passed in the baseline and fail now."),
+        (12, "t: the critical cases c000, c001, c002, c003, c004 and 7 more passed in the baseline and fail now."),
+    ],
+)
+def test_critical_cases_that_now_fail_are_one_reason_a_task(number, named):
+    ids = critical_ids(number)
+    before, now = (
+        task_result(outcomes(100, 0), critical=ids),
+        task_result({f"c{n:03}": [scored(n >= number)] for n in range(100)}, critical=ids),
+    )
+    decision = verdict(now, before, Rule(metric="pass_rate", task="t", max_drop=0.5))
+    assert [reason.text for reason in decision.reasons if reason.kind == "critical"] == [named]
+    assert decision.verdict == "regression"
+
+
+def test_critical_cases_without_a_score_are_one_reason_and_those_that_were_removed_another():
+    before = task_result(outcomes(100, 0), critical=critical_ids(4))
+    attempts = outcomes(100, 0) | {"c000": [failed_call()], "c001": [failed_call()]}
+    now = task_result({k: v for k, v in attempts.items() if k not in ("c002", "c003")}, critical=critical_ids(4))
+    assert [reason.text for reason in verdict(now, before, PASS_RATE).reasons if "critical" in reason.text] == [
+        "t: the critical cases c000 and c001 were not scored.",
+        "t: the critical cases c002 and c003 cannot be compared with the baseline.",
+    ]
+
+
+# Stale recordings
+
+ARGUMENTS = Rule(metric="argument_score", max_drop=0.02)
+
+
+def all_stale(number, **task):
+    return task_result({f"c{n:03}": [stale(1), stale(2)] for n in range(number)}, repeats=2, **task)
+
+
+def test_where_every_recording_is_stale_that_is_the_one_reason_and_comes_first():
+    before = task_result(outcomes(20, 0), critical=critical_ids(9))
+    decision = verdict(all_stale(20, critical=critical_ids(9)), before, PASS_RATE, ARGUMENTS)
+    assert decision.verdict == "inconclusive"
+    assert [(reason.kind, reason.text) for reason in decision.reasons] == [
+        (
+            "stale",
+            "t: all 40 recordings are stale, recorded before a change of system: a recording cannot answer for it.",
+        )
+    ]
+    assert [result.outcome for result in decision.rules] == ["inconclusive", "inconclusive"]
+
+
+def test_a_task_of_stale_recordings_is_inconclusive_whatever_the_rules_and_the_baseline_are():
+    rule = Rule(metric="cost_usd", max=1.0)
+    decision = verdict(all_stale(3), None, rule, gate=GateConfig(rules=[], coverage=0.0))
+    assert (decision.verdict, decision.reasons[0].kind) == ("inconclusive", "stale")
+
+
+def test_recordings_that_are_stale_for_several_reasons_do_not_name_one():
+    now = task_result({"a": [stale(1, "system")], "b": [stale(1, "tools")]})
+    assert texts(verdict(now, None).reasons).startswith(
+        "t: all 2 recordings are stale, recorded before what they depend on changed."
+    )
+
+
+def test_what_staleness_does_not_explain_is_still_a_reason():
+    before = task_result(outcomes(20, 0), critical=["c019"])
+    reasons = verdict(all_stale(19), before, PASS_RATE).reasons
+    assert [reason.kind for reason in reasons] == ["stale", "coverage", "coverage"]
+    assert "the critical case c019 cannot be compared with the baseline" in reasons[1].text
+    assert "1 removed" in reasons[2].text
+
+
+def test_a_task_that_is_stale_in_part_says_how_much_of_it_beside_what_is_needed():
+    attempts = outcomes(15, 0) | {f"c{n:03}": [stale()] for n in range(15, 20)}
+    decision = verdict(task_result(attempts, critical=["c016"]), None)
+    assert [reason.text for reason in decision.reasons][:2] == [
+        "t: 15 of 20 planned attempts were scored, 95% are needed. 5 of the missing ones are stale recordings.",
+        "t: the critical case c016 was not scored.",
+    ]
+
+
+def test_a_stale_task_does_not_hide_what_is_open_in_another():
+    other = task_result({"a": [scored(True)], "b": [failed_call()]}, name="u")
+    tasks = [other, all_stale(2)]
+    decision = decide(GateConfig(rules=[]), Facts(canaries=GOOD_CANARIES, tasks=tasks, baseline=None, pairings={}))
+    assert [(reason.kind, reason.task) for reason in decision.reasons] == [("stale", "t"), ("coverage", "u")]
+
+
+# Which cases a rule is about
+
+
+def test_a_failed_rule_names_the_cases_whose_value_became_worse_most_harm_first():
+    before = task_result({f"c{n}": [scored(False, argument_score=0.8)] for n in range(9)}, deterministic=True)
+    values = [0.8, 0.6, 0.8 - 1e-12, 0.2, 0.9, 0.8, 0.2, 0.8, 0.8]
+    now = task_result(
+        {f"c{n}": [scored(False, argument_score=value)] for n, value in enumerate(values)}, deterministic=True
+    )
+    (result,) = verdict(now, before, Rule(metric="argument_score", task="t", max_drop=0.0)).rules
+    assert (result.outcome, result.worse) == ("fail", ["c3", "c6", "c1"])
+    assert result.evidence.worse == 3
+
+
+def test_a_rule_on_a_count_names_the_cases_that_have_more_of_it():
+    before = task_result({f"c{n}": [scored(True, extra_calls=1.0)] for n in range(3)}, deterministic=True)
+    now = task_result({f"c{n}": [scored(True, extra_calls=float(n))] for n in range(3)}, deterministic=True)
+    (result,) = verdict(now, before, Rule(metric="extra_calls", task="t", max_rise=0.0)).rules
+    assert (result.outcome, result.worse) == ("ok", ["c2"])
+
+
+def test_the_cases_of_a_rule_are_those_of_its_slice_and_at_most_fifty():
+    before = task_result(outcomes(120, 0), slices={f"c{n:03}": ["s"] for n in range(60)})
+    now = task_result(outcomes(0, 120), slices={f"c{n:03}": ["s"] for n in range(60)})
+    (result,) = verdict(now, before, Rule(metric="pass_rate", task="t", slice="s", max_drop=0.0)).rules
+    assert result.worse == critical_ids(50)
+    assert result.evidence.worse == 60
+
+
+def test_a_floor_names_no_cases():
+    (result,) = verdict(task_result(outcomes(0, 20)), None, Rule(metric="pass_rate", task="t", min=0.5)).rules
+    assert (result.outcome, result.worse) == ("fail", [])
 
 
 def test_a_change_cannot_take_the_critical_mark_away():

@@ -11,11 +11,12 @@ from evaluator.config.types import TaskConfig
 from evaluator.config.wording import bounded
 from evaluator.errors import UserError, user_error
 from evaluator.formats.confined import TaskFolder, shown_as
-from evaluator.formats.included import included, nothing_left, some
+from evaluator.formats.included import included, nothing_left
 from evaluator.formats.trace import files
 from evaluator.formats.trace.case import case_of, recorded_of, request_of
 from evaluator.formats.trace.fixture import Fixture
 from evaluator.formats.trace.golds import golds_of
+from evaluator.formats.trace.notes import notes_of
 from evaluator.formats.trace.reading import Reader
 
 NAME = "trace"
@@ -57,9 +58,17 @@ def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
         cases=cases,
         recorded=[recorded for each in wanted for recorded in recorded_of(each)],
         skipped=[each.task_id for each in chosen if each.skip],
-        notes=[*reader.notes, *_notes(cases)],
+        notes=[*reader.notes, *notes_of(cases)],
         tools={name: specs for case in cases for name, specs in case.tools.items()},
     )
+
+
+def with_all_tools(task: Task, before: Task) -> Task:
+    """`task`, which is `before` with further tools on offer, with the golds and the notes that it has with these."""
+    cases = [_with_golds(case) for case in task.cases]
+    outdated = notes_of(before.cases)
+    notes = [note for note in task.notes if note not in outdated]
+    return msgspec.structs.replace(task, cases=cases, notes=[*notes, *notes_of(cases)])
 
 
 def _text_calls(config: TaskConfig) -> bool:
@@ -77,19 +86,9 @@ def _text_calls(config: TaskConfig) -> bool:
 def _case(reader: Reader, fixture: Fixture, text_calls: bool) -> Case:
     tools = reader.files(fixture)
     request = request_of(fixture, reader.specs(fixture), next(iter(tools), None), text_calls)
-    case = case_of(fixture, request, tools)
-    return msgspec.structs.replace(case, golds=golds_of(case, fixture.expected_answer))
+    case = case_of(fixture, request, tools, reader.origin(fixture))
+    return _with_golds(case)
 
 
-def _notes(cases: list[Case]) -> list[str]:
-    notes = []
-    unscored = [case.id for case in cases if case.expected is None]
-    if unscored:
-        notes.append(f"without expected_invocations or expected_paths, so never scored: {some(unscored)}")
-    unchecked = [case.id for case in cases if case.expected is not None and not case.golds]
-    if unchecked:
-        notes.append(
-            "the expected calls could not be tried on the scorer, since the fixture does not say all of a right answer "
-            f"(arguments, or an expected_answer for its checks): {some(unchecked)}"
-        )
-    return notes
+def _with_golds(case: Case) -> Case:
+    return msgspec.structs.replace(case, golds=golds_of(case))

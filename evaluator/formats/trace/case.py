@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from evaluator.cases import Case, Frozen, Recorded, Request
+from evaluator.cases import Case, Frozen, Origin, Recorded, Request
 from evaluator.formats.trace.fixture import Fixture, Invocation, Message, Recording
 from evaluator.formats.trace.rules import canonical_paths
 from evaluator.transcript import Call, Transcript, Usage
@@ -32,7 +32,7 @@ def request_of(fixture: Fixture, specs: list[dict[str, Any]], tools_file: str | 
     )
 
 
-def case_of(fixture: Fixture, request: Request, tools: dict[str, list[dict[str, Any]]]) -> Case:
+def case_of(fixture: Fixture, request: Request, tools: dict[str, list[dict[str, Any]]], origin: Origin) -> Case:
     """The case without its golds; `tools` are those in files."""
     return Case(
         id=fixture.task_id,
@@ -42,6 +42,8 @@ def case_of(fixture: Fixture, request: Request, tools: dict[str, list[dict[str, 
         critical=fixture.critical or CRITICAL in fixture.tags,
         tools=tools,
         recorded=_answers(fixture),
+        expected_answer=_known(fixture.expected_answer),
+        origin=origin,
     )
 
 

@@ -50,6 +50,11 @@ class Entry:
         """Characters that are looked through to find the positions."""
         return self.line + len(self._text)
 
+    @property
+    def positions(self) -> Document | None:
+        """The fixture with the position of each value where these are known already, as they are in YAML."""
+        return self._document
+
     def document(self) -> Document:
         """The fixture with the position of each value: slow, so only for what has to be explained."""
         if self._document is None:

@@ -100,7 +100,7 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     actual_invocations: list[Invocation] | UnsetType = UNSET
     final_answer: str | UnsetType | None = UNSET
     stop_reason: StopReason | UnsetType | None = UNSET
-    limit: Literal["max_turns", "max_calls"] | UnsetType | None = UNSET
+    limit: Literal["max_turns", "max_calls", "no_answer"] | UnsetType | None = UNSET
     input_tokens: Tokens | UnsetType | None = UNSET
     output_tokens: Tokens | UnsetType | None = UNSET
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from evaluator.cases import Case
 from evaluator.formats.trace.rules import field_of, wanted_at
+from evaluator.scoring.argument_schemas import UNKNOWN, example, members
 from evaluator.scoring.json_call import strictly_equal
 from evaluator.transcript import Call, Transcript, failed
 
@@ -24,35 +25,18 @@ OF_CALLS = frozenset(
 )
 
 
-def golds_of(case: Case, answer: str | UnsetType) -> list[Transcript]:
-    """One for each path of `case.expected` that says enough to be walked. `answer`: the final answer that the fixture
-    expects; without it and with checks on the final answer there is none."""
-    expected = case.expected
+def golds_of(case: Case) -> list[Transcript]:
+    """One for each path of `case.expected` that says enough to be walked with the tools on offer. With checks on the
+    final answer and no `case.expected_answer` there is none."""
+    expected, answer = case.expected, case.expected_answer
     if expected is None:
         return []
-    if answer is UNSET and any(check.get("type") not in OF_CALLS for check in expected.get("checks", ())):
+    if answer is None and any(check.get("type") not in OF_CALLS for check in expected.get("checks", ())):
         return []
-    text = NEUTRAL if answer is UNSET else answer
+    text = NEUTRAL if answer is None else answer
     specs = {spec["name"]: spec for spec in case.offered()}
     built = (_calls(case, path, specs) for path in expected["paths"])
-    golds = [Transcript(text=text, calls=calls, stop_reason="stop") for calls in built if calls is not None]
-    return complete(golds, list(specs.values()))
-
-
-def complete(golds: Iterable[Transcript], specs: Collection[dict[str, Any]]) -> list[Transcript]:
-    """Those golds whose calls have every argument that the tools on offer require: a step need not name them all, and
-    what it does not name is not known here."""
-    needed = {spec["name"]: set(_required(spec)) for spec in specs}
-    return [
-        gold
-        for gold in golds
-        if all(needed.get(call.tool, set()) <= set(_names(call.arguments)) for call in gold.calls)
-    ]
-
-
-def _names(arguments: str) -> dict[str, Any]:
-    names: dict[str, Any] = json.loads(arguments)
-    return names
+    return [Transcript(text=text, calls=calls, stop_reason="stop") for calls in built if calls is not None]
 
 
 def _calls(case: Case, path: list[dict[str, Any]], specs: dict[str, Any]) -> list[Call] | None:
@@ -68,7 +52,7 @@ def _calls(case: Case, path: list[dict[str, Any]], specs: dict[str, Any]) -> lis
 
 
 def _arguments(step: dict[str, Any], spec: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Arguments that satisfy the step, None where it does not say what they would be."""
+    """Arguments that satisfy the step and have all that the tool requires, None where it is not said what they are."""
     if "args" not in step and spec is None:
         return None
     args: dict[str, Any] = deepcopy(step.get("args", {}))
@@ -76,10 +60,22 @@ def _arguments(step: dict[str, Any], spec: dict[str, Any] | None) -> dict[str, A
         keys = field_of(path)
         if "ignore" in rule or wanted_at(args, keys) is not UNSET:
             continue
-        if "one_of" not in rule:
+        value = _example(rule, keys, spec)
+        if value is UNKNOWN:
             return None
-        _put(args, keys, rule["one_of"][0])
-    return args
+        _put(args, keys, value)
+    return args if spec is None or set(_required(spec)) <= set(args) else None
+
+
+def _example(rule: dict[str, Any], keys: Sequence[str], spec: dict[str, Any] | None) -> Any:
+    """A value by which a rule is satisfied; where any value will do, one that the tool's schema accepts."""
+    if "one_of" in rule:
+        return rule["one_of"][0]
+    schema = root = spec["parameters"] if spec else {}
+    for key in keys if "any" in rule else ():
+        known = members(root, schema)
+        schema = known.of(key) if known else UNKNOWN
+    return example(root, schema) if "any" in rule else UNKNOWN
 
 
 def _required(spec: dict[str, Any]) -> Iterator[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from evaluator.cases import Origin
 from evaluator.config import json_positions
 from evaluator.config.tools import Reading, Spec
 from evaluator.errors import Problem
 from evaluator.formats.confined import TaskFolder
-from evaluator.formats.trace import files, shape
+from evaluator.formats.trace import files, origins, shape
 from evaluator.formats.trace.faults import faults
 from evaluator.formats.trace.files import Entry
 from evaluator.formats.trace.fixture import Fixture
@@ -54,6 +55,10 @@ class Reader:
     def files(self, fixture: Fixture) -> dict[str, list[Spec]]:
         """The tools of the file or folder that a fixture without a fault names, under that name; empty for none."""
         return self._files.named(fixture.tools) if isinstance(fixture.tools, str) else {}
+
+    def origin(self, fixture: Fixture) -> Origin:
+        """Where a fixture without a fault was written."""
+        return origins.origin_of(self._first[fixture.task_id])
 
     def _checked(self, entry: Entry) -> Fixture | None:
         fixture = shape.fixture_of(entry.value)

@@ -142,9 +142,9 @@ def test_an_answer_at_once_makes_no_further_call(converse):
     assert (result.text, result.calls, len(sent)) == ("Done.", [], 1)
 
 
-def test_an_empty_answer_ends_the_conversation(converse):
+def test_an_empty_answer_after_calls_ends_the_conversation_without_an_answer(converse):
     result, sent = converse([ASKS, Reply(text="")])
-    assert (result.text, len(result.calls), len(sent)) == ("", 1, 2)
+    assert (result.text, result.limit, len(result.calls), len(sent)) == (None, "no_answer", 1, 2)
 
 
 def test_usage_that_one_turn_leaves_out_is_unknown_for_all(converse):

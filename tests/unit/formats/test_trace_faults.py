@@ -57,8 +57,8 @@ def test_every_fault_of_every_fixture_is_named_at_once_by_line_column_and_path(t
         ({"$.b": "exact"}, '"$.b"', "the rule exact needs a value in args to compare with"),
         ({"$.s": {"tolerance": 1}}, '"$.s"', "the rule tolerance goes with a number, not with 'x'"),
         ({"$.a": "set"}, '"$.a"', "the rule set goes with an array, not with 1"),
-        ({"$.s": {"normalizer": "text@2"}}, '"$.s"', "unknown normalizer 'text@2'; known are text@1"),
-        ({"$.s": {"normalizer": "txt@1"}}, '"$.s"', "unknown normalizer 'txt@1'; known are text@1"),
+        ({"$.s": {"normalizer": "text@3"}}, '"$.s"', "unknown normalizer 'text@3'; known are text@1, text@2"),
+        ({"$.s": {"normalizer": "txt@1"}}, '"$.s"', "unknown normalizer 'txt@1'; known are text@1, text@2"),
         ({"$.s": {"regex": "("}}, '"$.s"', "the pattern '(': not a regular expression"),
         ({"$.s": {"regex": "^y"}}, '"$.s"', "the value 'x' that the step gives is refused by its own rule regex"),
         ({"$.s": {"one_of": ["y"]}}, '"$.s"', "the value 'x' that the step gives is refused by its own rule one_of"),
@@ -211,7 +211,7 @@ def test_normalizers_that_compare_nothing_are_refused(tmp_path: Path) -> None:
     assert [line.partition(": ")[2] for line in said if not line.startswith(" ")] == [
         '$.normalizers."$.nope": no expected step has an argument at $.nope',
         "$.normalizers.order_id: the path of a rule begins with $, as in $.amount, not 'order_id'",
-        "$.normalizers.\"$.order_id\": unknown normalizer 'txt@1'; known are text@1",
+        "$.normalizers.\"$.order_id\": unknown normalizer 'txt@1'; known are text@1, text@2",
         '$.normalizers.lookup: no expected step calls "lookup"; did you mean "lookup_order"?',
         '$.normalizers.issue_refund."$.amount": the arguments at $.amount are no text, and a normalizer compares text',
     ]

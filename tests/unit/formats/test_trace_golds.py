@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from evaluator.formats.trace.golds import OF_CALLS, complete
+from evaluator import loading
+from evaluator.formats.trace.golds import OF_CALLS
 from evaluator.scoring import answer_checks, call_checks
 from evaluator.scoring.checks import KINDS
+from evaluator.scoring.self_check import self_check
 from evaluator.transcript import UNSET, Call, Transcript
 from tests.unit.formats.trace_fixtures import CALLS, STEPS, fixture, loaded, spec
 
@@ -97,10 +99,61 @@ def test_what_the_tool_requires_and_the_step_does_not_say_leaves_the_gold_out(tm
     assert arguments(tmp_path, expected_invocations=[{"tool": "t"}], tools=[spec("t")]) == [{}]
 
 
-def test_golds_can_be_held_against_tools_that_are_known_only_later(tmp_path: Path) -> None:
-    (gold,) = golds(tmp_path, expected_invocations=[{"tool": "t", "args": {"a": 1}}])
-    assert complete([gold], [spec("t", "a"), spec("u", "b")]) == [gold]
-    assert complete([gold], [spec("t", "a", "b")]) == []
+def test_golds_are_made_anew_once_the_tools_of_trap_yaml_are_known(tmp_path: Path) -> None:
+    steps = [{"tool": "t", "args": {"a": 1}, "rules": {"$.b": "any"}}]
+    task = loaded(tmp_path, fixture(expected_invocations=steps, expected_answer="Done, then."))
+    assert (task.cases[0].golds, len(task.notes)) == ([], 1)
+    known = loading.with_tools(task, [spec("t", "a", a={}, b={"enum": ["x", "y"]})])
+    (gold,) = known.cases[0].golds
+    assert (gold.text, json.loads(gold.calls[0].arguments), known.notes) == ("Done, then.", {"a": 1, "b": "x"}, [])
+    unsaid = loading.with_tools(task, [spec("t", "a", "c", a={}, b={"enum": ["x"]}, c={})])
+    assert (unsaid.cases[0].golds, unsaid.notes) == ([], task.notes)
+
+
+@pytest.mark.parametrize(
+    ("schema", "example"),
+    [
+        ({"type": "string", "enum": ["late", "broken"], "default": "broken"}, "late"),
+        ({"const": 7}, 7),
+        ({"type": "string", "default": "soon", "examples": ["later"]}, "soon"),
+        ({"type": "string", "pattern": "^O-", "default": "soon", "examples": ["later", "O-1"]}, "O-1"),
+        ({"type": "string", "minLength": 3}, "xxx"),
+        ({"type": "string"}, "x"),
+        ({"type": "integer", "minimum": 5}, 5),
+        ({"type": "number", "exclusiveMinimum": 5}, 6),
+        ({"type": "number", "exclusiveMaximum": -2}, -3),
+        ({"type": "boolean"}, False),
+        ({"type": "array"}, []),
+        ({"type": "object"}, {}),
+        ({"type": ["null", "string"]}, None),
+        ({"$ref": "#/$defs/why"}, "late"),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}], "default": "soon"}, "soon"),
+        ({"type": "string", "pattern": "^O-"}, UNSET),
+        ({"type": "string", "minLength": 1000}, UNSET),
+        ({"type": "array", "minItems": 1}, UNSET),
+        ({"$ref": "#/properties/b"}, UNSET),
+        ({}, UNSET),
+        (True, UNSET),
+        (False, UNSET),
+    ],
+)
+def test_what_may_be_any_value_is_an_example_of_the_schema(tmp_path: Path, schema: Any, example: Any) -> None:
+    tool = spec("t", "b", b=schema)
+    tool["parameters"]["$defs"] = {"why": {"enum": ["late"]}}
+    steps = [{"tool": "t", "args": {}, "rules": {"$.b": "any"}}]
+    task = loaded(tmp_path, fixture(expected_invocations=steps, tools=[tool]))
+    assert [json.loads(gold.calls[0].arguments) for gold in task.cases[0].golds] == (
+        [] if example is UNSET else [{"b": example}]
+    )
+    assert self_check(task) == {}
+
+
+def test_an_example_of_the_schema_is_found_below_other_arguments(tmp_path: Path) -> None:
+    order = {"type": "object", "properties": {"id": {"type": "string", "default": "4821"}}}
+    steps = [{"tool": "t", "args": {}, "rules": {"$.order.id": "any"}}]
+    assert arguments(tmp_path, expected_invocations=steps, tools=[spec("t", "order", order=order)]) == [
+        {"order": {"id": "4821"}}
+    ]
 
 
 def test_one_path_that_cannot_be_built_does_not_take_the_others_along(tmp_path: Path) -> None:

@@ -374,7 +374,7 @@ def traced(
     )
 
 
-WRONG_AMOUNT = Finding(path="$.amount", keyword="value", wanted=24.5, got=49.0, step=3, tool="issue_refund")
+WRONG_AMOUNT = Finding(path="$.amount", keyword="value", wanted=24.5, got=49.0, step=3, call=3, tool="issue_refund")
 
 
 def refunded_whole(number: int = 1, **values: Any) -> Attempt:

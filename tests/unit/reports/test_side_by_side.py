@@ -69,7 +69,9 @@ def test_a_model_that_is_inconclusive_beside_one_that_passes_is_in_the_first_lin
     run = side_by_side(("a/one", refund_attempts()), ("b/two", unscored))
     text = comment.render(run)
 
-    assert text.startswith("### ❓ trapgate: inconclusive — b/two: refunds: 0 of 40 planned attempts were scored")
+    assert text.startswith(
+        "### ❓ trapgate: inconclusive — b/two: refunds: all 40 recordings are stale, made with another system prompt"
+    )
     assert "By model: inconclusive b/two; pass a/one." in text.splitlines()[2]
     assert cells(run, "pass rate") == ["1.00", "–"]
     assert cells(run, "cost per passed case") == ["`$0.0040`", "–"]
@@ -168,7 +170,7 @@ def test_the_cases_of_the_other_models_are_folded_under_their_names() -> None:
     text = comment.render(three_models())
     folded = text.partition("<details><summary>Regressed cases (2) of <code>openai/gpt-4.1-mini</code></summary>")[2]
 
-    assert "`3 issue_refund $.amount` (value) | `24.5` | `49.0` |" in folded.partition("</details>")[0]
+    assert "`step 3 issue_refund $.amount` (value) | `24.5` | `49.0` |" in folded.partition("</details>")[0]
     assert "<details><summary>Regressed cases (8) of <code>ollama/qwen3-0.6b</code></summary>" in text
     assert "<details><summary>Figures of <code>openai/gpt-4.1-mini</code></summary>" in text
     assert "| ❌ | `argument_score` | 1.00" in text

@@ -37,10 +37,10 @@ def section(run: Run, title: str) -> list[str]:
 
 def test_a_wrong_argument_stands_with_its_call_its_path_and_what_was_wanted_beside_what_came() -> None:
     assert rows(refunding(), "| `refund-partial`") == [
-        "| `refund-partial` | `wrong_arguments` | `3 issue_refund $.amount` (value) | `24.5` | `49.0` |"
+        "| `refund-partial` | `wrong_arguments` | `step 3 issue_refund $.amount` (value) | `24.5` | `49.0` |"
     ]
     assert re.search(
-        r"^refund-partial +wrong_arguments +3 issue_refund \$\.amount \(value\) +24\.5 +49\.0$",
+        r"^refund-partial +wrong_arguments +step 3 issue_refund \$\.amount \(value\) +24\.5 +49\.0$",
         terminal.render(refunding(), width=160),
         re.MULTILINE,
     )
@@ -48,25 +48,31 @@ def test_a_wrong_argument_stands_with_its_call_its_path_and_what_was_wanted_besi
 
 def test_a_missing_call_is_named_by_its_step_and_tool_without_a_path() -> None:
     assert rows(refunding(), "| `late-parcel` 1.00 → 0.80") == [
-        "| `late-parcel` 1.00 → 0.80 | `missing_call` | `2 check_refund_policy` "
+        "| `late-parcel` 1.00 → 0.80 | `missing_call` | `step 2 check_refund_policy` "
         '| `"check_refund_policy"` | `check_refund_policy` was not called |'
     ]
 
 
 def test_a_malformed_call_is_quoted_where_it_was_made_and_not_at_a_missing_one() -> None:
     missing = Finding(path="$", keyword="missing_call", wanted="get_order", step=1, tool="get_order")
-    torn = Finding(path="$", keyword="json", got='{"amount": 2', step=3, tool="issue_refund", message="not JSON")
-    run = build([task_result("t", {"c": [traced(1, missing, torn, mode="unparseable")]})])
+    torn = Finding(path="$", keyword="json", got='{"amount": 2', call=3, tool="issue_refund", message="not JSON")
+    run = build([task_result("t", {"c": [traced(1, torn, missing, mode="unparseable")]})])
 
-    assert rows(run, "| `c` ") == ['| `c` | `unparseable` | `1 get_order` (`missing_call`) | `"get_order"` | – |']
-    assert rows(run, "|  |  | `3 ") == ['|  |  | `3 issue_refund` (json) | – | `"{\\"amount\\": 2"` not JSON |']
+    assert rows(run, "| `c` ") == [
+        '| `c` | `unparseable` | `call 3 issue_refund` (json) | – | `"{\\"amount\\": 2"` not JSON |'
+    ]
+    assert rows(run, "|  |  | `step ") == ['|  |  | `step 1 get_order` (`missing_call`) | `"get_order"` | – |']
 
 
-def test_a_finding_without_a_tool_still_shows_its_step() -> None:
+def test_a_finding_without_a_tool_still_shows_its_step_or_call() -> None:
+    used = traced(1, Finding(path="$", keyword="tool_not_used", got="rob", call=2), mode="wrong_answer")
+    assert rows(build([task_result("t", {"c": [used]})]), "| `c` ") == [
+        '| `c` | `wrong_answer` | `call 2` (`tool_not_used`) | – | `"rob"` |'
+    ]
     odd = traced(1, Finding(path="$.a", keyword="type", wanted="number", got="x", step=4), mode="wrong_arguments")
     run = build([task_result("t", {"c": [odd]})])
 
-    assert rows(run, "| `c` ") == ['| `c` | `wrong_arguments` | `4 $.a` (type) | `"number"` | `"x"` |']
+    assert rows(run, "| `c` ") == ['| `c` | `wrong_arguments` | `step 4 $.a` (type) | `"number"` | `"x"` |']
 
 
 def test_the_headline_of_a_gate_on_the_argument_score_counts_worse_cases_not_regressed_ones() -> None:
@@ -227,7 +233,87 @@ def test_stale_recordings_are_in_the_coverage_with_what_differs_and_what_to_do()
     assert run.verdict == "inconclusive"
     assert "| 35 | 40 | 0.88 | 5 × stale recording: recorded before a change of system" in text
     assert "**What to do:** Recordings that were made with another prompt" in text
-    assert "make them again with `trapgate record`." in text
+    assert (
+        "make them again with `trapgate record` or, where they came by `--outputs`, make those outputs again." in text
+    )
+
+
+def test_where_all_recordings_are_stale_the_headline_says_that_and_nothing_else_is_to_be_done() -> None:
+    why = "recorded before a change of system: a recording cannot answer for it"
+    ids = list(refund_attempts())
+    now = {name: [stale(k, why) for k in range(1, 6)] for name in ids}
+    before = task_result("refunds", refund_attempts(), repeats=5, deterministic=True, critical=ids)
+    run = build(
+        [task_result("refunds", now, repeats=5, deterministic=True, critical=ids)], [before], rules=REFUND_RULES
+    )
+    text = comment.render(run)
+
+    assert text.startswith(
+        "### ❓ trapgate: inconclusive — refunds: all 40 recordings are stale, "
+        "recorded before a change of system: a recording cannot answer for it\n"
+    )
+    assert text.count("**What to do:**") == 1
+    assert "more reason" not in text
+    assert [row.split(" | ")[0] for row in rows(run, "| ❓ |")] == ["| ❓", "| ❓"]
+
+
+EXCUSED = Finding(
+    path="$", keyword="excused_call", got="get_order", call=4, tool="get_order", message="it changes nothing", note=True
+)
+
+
+def test_what_is_no_fault_is_left_out_of_the_failed_cases_unless_there_is_nothing_else() -> None:
+    faulty = traced(1, builders.WRONG_AMOUNT, EXCUSED, mode="wrong_arguments")
+    silent = traced(1, EXCUSED, mode="wrong_arguments")
+    run = build([task_result("t", {"faulty": [faulty], "silent": [silent]})])
+
+    assert section(run, "Failed cases (2)") == [
+        "| `faulty` | `wrong_arguments` | `step 3 issue_refund $.amount` (value) | `24.5` | `49.0` |",
+        '| `silent` | `wrong_arguments` | `call 4 get_order` (`excused_call`) | – | `"get_order"` it changes nothing |',
+    ]
+
+
+def test_a_rule_on_extra_calls_unfolds_the_passing_cases_that_have_more_of_them_and_no_others() -> None:
+    def attempts(extra: float) -> list[builders.Attempt]:
+        return [traced(1, *([EXCUSED] if extra else []), extra=extra)]
+
+    run = build(
+        [task_result("t", {"more": attempts(1.0), "same": attempts(1.0), "none": attempts(0.0)}, deterministic=True)],
+        [task_result("t", {"more": attempts(0.0), "same": attempts(1.0), "none": attempts(0.0)}, deterministic=True)],
+        rules=[Rule(metric="extra_calls", task="t", max_rise=0.0)],
+    )
+
+    assert run.verdict == "regression"
+    title = "<details open><summary>Other failed cases, and passed ones that a rule is about (1)</summary>"
+    assert title in comment.render(run)
+    assert [
+        line for line in comment.render(run).splitlines() if line.startswith(("| `more`", "| `same`", "| `none`"))
+    ] == ['| `more` passed | – | `call 4 get_order` (`excused_call`) | – | `"get_order"` it changes nothing |']
+
+
+def test_a_case_that_failed_before_and_has_a_worse_score_is_told_from_one_that_only_has_a_bad_one() -> None:
+    def attempts(*scores: float) -> dict[str, list[builders.Attempt]]:
+        return {
+            f"c{n}": [traced(1, builders.WRONG_AMOUNT, mode="wrong_arguments", argument=value)]
+            for n, value in enumerate(scores)
+        }
+
+    run = build(
+        [task_result("t", attempts(0.2, 0.2, 0.6), deterministic=True)],
+        [task_result("t", attempts(0.2, 0.8, 0.4), deterministic=True)],
+        rules=[Rule(metric="argument_score", task="t", max_drop=0.0)],
+    )
+
+    assert [row.split(" | ")[0] for row in section(run, "Other failed cases (1)")] == ["| `c1`"]
+
+
+def test_a_failed_limit_on_extra_calls_shows_the_cases_that_have_any() -> None:
+    run = build(
+        [task_result("t", {"a": [traced(1, extra=2.0)], "b": [traced(1)]}, deterministic=True)],
+        rules=[Rule(metric="extra_calls", task="t", max=0.5)],
+    )
+
+    assert section(run, "Failed cases, and passed ones that a rule is about (1)") == ["| `a` passed | – | – | – | – |"]
 
 
 def test_a_rise_in_extra_calls_is_said_in_calls_a_case() -> None:

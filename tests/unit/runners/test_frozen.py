@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.cases import SUBJECT, Case, Frozen, Request
-from evaluator.runners.frozen import FrozenTools, unanswerable
+from evaluator.runners.frozen import FrozenTools, held_to_answers, unanswerable
 from evaluator.transcript import Call
 
 OFFERED = {"lookup", "refund"}
@@ -23,9 +23,11 @@ def ask(tools, arguments='{"id": 1}', tool="lookup"):
     return tools.answer(Call(tool=tool, arguments=arguments))
 
 
-def test_a_recorded_result_wins_over_a_mock_and_a_mock_for_these_arguments_over_one_for_any():
+def test_a_mock_wins_over_a_recorded_result_and_a_mock_for_these_arguments_over_one_for_any():
     recorded, exact, free = frozen("recorded", id=1), frozen("mocked", id=1), anything("any")
-    assert ask(FrozenTools([recorded], [free, exact], OFFERED)).result == "recorded"
+    assert ask(FrozenTools([recorded], [free, exact], OFFERED)).result == "mocked"
+    assert ask(FrozenTools([recorded], [free], OFFERED)).result == "any"
+    assert ask(FrozenTools([recorded], [frozen("other", id=2)], OFFERED)).result == "recorded"
     assert ask(FrozenTools([], [free, exact], OFFERED)).result == "mocked"
     assert ask(FrozenTools([frozen("other", id=2)], [free], OFFERED)) == ("any", None)
 
@@ -55,9 +57,36 @@ def test_a_mock_for_any_arguments_counts_all_calls_that_it_answers():
         ({"a": 1}, '{"a": 1, "b": 2}', False),
     ],
 )
-def test_arguments_are_equal_as_json_is(kept, arguments, found):
+def test_arguments_of_a_recording_are_equal_as_json_is(kept, arguments, found):
     tools = FrozenTools([Frozen(tool="lookup", args=kept, result="yes")], [], OFFERED)
     assert (ask(tools, arguments).unanswered is None) == found
+
+
+@pytest.mark.parametrize(
+    ("kept", "arguments", "found"),
+    [
+        ({"id": 1}, '{"id": 1.0}', True),
+        ({"id": 1}, '{"id": true}', False),
+        ({"id": None}, "{}", False),
+        ({"a": [1, 2]}, '{"a": [2, 1]}', True),
+        ({"a": 1}, '{"a": 1, "b": 2}', True),
+        ({"a": {"b": 1}}, '{"a": {"b": 1, "c": 2}}', True),
+        ({"a": 1, "b": 2}, '{"a": 1}', False),
+        ({}, '{"a": 1}', True),
+    ],
+)
+def test_a_mock_answers_what_an_expected_step_with_its_arguments_would_accept(kept, arguments, found):
+    tools = FrozenTools([], [Frozen(tool="lookup", args=kept, result="yes")], OFFERED)
+    assert (ask(tools, arguments).unanswered is None) == found
+
+
+def test_the_mock_that_names_most_arguments_answers():
+    mocks = [frozen("by id", id=1), frozen("by both", id=1, day=2), frozen("by day", day=2), anything("any")]
+    tools = FrozenTools([], mocks, OFFERED)
+    assert ask(tools, '{"id": 1, "day": 2}').result == "by both"
+    assert ask(tools, '{"id": 1, "day": 3}').result == "by id"
+    assert ask(tools, '{"id": 2, "day": 2}').result == "by day"
+    assert ask(tools, '{"id": 2}').result == "any"
 
 
 @pytest.mark.parametrize(
@@ -171,3 +200,24 @@ def test_a_case_whose_tools_are_not_asked_to_answer_has_nothing_to_answer():
 def test_a_case_that_expects_nothing_is_answerable():
     assert unanswerable(Case(id="c", request=Request(messages=[], max_turns=9))) == []
     assert unanswerable(case([])) == []
+
+
+def recorded_case(recorded, mocks=()):
+    request = Request(messages=[], mocks=list(mocks), max_turns=4)
+    return Case(id="a", request=request, expected={"paths": []}, recorded=list(recorded))
+
+
+def test_recorded_answers_that_decide_are_part_of_a_live_case():
+    one = held_to_answers(recorded_case([frozen({"ok": True}, "refund", amount=49)]))
+    other = held_to_answers(recorded_case([frozen({"ok": False}, "refund", amount=49)]))
+    none = held_to_answers(recorded_case([]))
+    assert len({one.digest(), other.digest(), none.digest()}) == 3
+    assert none == recorded_case([])
+
+
+def test_recorded_answers_behind_a_mock_decide_nothing_and_change_no_digest():
+    mocks = [anything({"ok": True}, "refund")]
+    plain = held_to_answers(recorded_case([], mocks))
+    recorded = held_to_answers(recorded_case([frozen({"ok": False}, "refund", amount=49)], mocks))
+    assert recorded.digest() == plain.digest()
+    assert recorded.recorded == []

@@ -255,5 +255,5 @@ def test_a_form_that_cannot_be_used_is_refused_with_what_is_wanted(definition: A
 
 
 def test_an_unknown_normalizer_is_an_error_of_its_own_that_names_the_field() -> None:
-    with pytest.raises(UnknownNormalizerError, match=r"^\$\.x: unknown normalizer 'text@9'; known are text@1$"):
+    with pytest.raises(UnknownNormalizerError, match=r"^\$\.x: unknown normalizer 'text@9'; known are text@1, text@2$"):
         form({"x": "a"}, x={"normalizer": "text@9"})

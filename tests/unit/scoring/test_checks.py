@@ -276,7 +276,7 @@ def test_a_pause_is_a_call_of_a_tool_that_hands_over(
 
 
 @pytest.mark.parametrize(
-    ("calls", "fields", "step"),
+    ("calls", "fields", "number"),
     [
         (("search", "request_approval", "book"), {}, None),
         (("search",), {}, None),
@@ -289,9 +289,9 @@ def test_a_pause_is_a_call_of_a_tool_that_hands_over(
         (("ask_user", "book"), {"tool": "ask_user"}, None),
     ],
 )
-def test_a_tool_waits_for_the_pause(calls: tuple[str, ...], fields: dict[str, Any], step: int | None) -> None:
+def test_a_tool_waits_for_the_pause(calls: tuple[str, ...], fields: dict[str, Any], number: int | None) -> None:
     found = finding("no_tool_before_suspend", None, called(*calls), name="book", **fields)
-    assert (found.step if found else None) == step
+    assert (found.call if found else None) == number
 
 
 def test_a_malformed_pause_is_no_pause() -> None:
@@ -330,7 +330,7 @@ def test_a_malformed_pause_is_no_pause() -> None:
             Finding(path="$.a[1].b", keyword="json_path_equals", wanted=1, message="not there"),
         ),
         ("tool_used", None, ("book",), {}, Finding(path="$", keyword="tool_used", wanted="search", got=["book"])),
-        ("tool_not_used", None, ("x", "search"), {}, Finding(path="$", keyword="tool_not_used", got="search", step=2)),
+        ("tool_not_used", None, ("x", "search"), {}, Finding(path="$", keyword="tool_not_used", got="search", call=2)),
         ("no_tool", None, ("x", "search"), {}, Finding(path="$", keyword="no_tool", got=["x", "search"])),
         ("min_tool_calls", None, ("x",), {}, Finding(path="$", keyword="min_tool_calls", wanted=2, got=1)),
         ("max_tool_calls", None, ("x", "x", "x"), {}, Finding(path="$", keyword="max_tool_calls", wanted=2, got=3)),

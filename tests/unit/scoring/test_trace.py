@@ -60,8 +60,8 @@ def test_a_skipped_step_is_one_missing_call_and_shifts_nothing_after_it() -> Non
             tool="check_refund_policy",
             message="check_refund_policy was not called",
         ),
-        Finding(path="$.amount", keyword="value", wanted=24.5, got=49.0, step=3, tool="issue_refund"),
-        Finding(path="$.template", keyword="required", wanted="refund_confirmation", step=4, tool="send_email"),
+        Finding(path="$.amount", keyword="value", wanted=24.5, got=49.0, step=3, call=2, tool="issue_refund"),
+        Finding(path="$.template", keyword="required", wanted="refund_confirmation", step=4, call=3, tool="send_email"),
     ]
 
 
@@ -163,11 +163,11 @@ def test_arguments_that_are_no_object_of_strict_json_are_a_malformed_call(argume
 def test_a_call_that_its_parser_could_not_read_is_a_malformed_call() -> None:
     found = score(PARTIAL, LOOKED_UP, REFUNDED, call("", "<tool_call>{", fault="the tag is not closed"))
     assert found.failure_mode == "unparseable"
-    assert found.findings[-1] == Finding(
+    assert found.findings[0] == Finding(
         path="$",
         keyword="call",
         got="<tool_call>{",
-        step=3,
+        call=3,
         tool="",
         message="call 3 is malformed: the tag is not closed",
     )
@@ -179,7 +179,7 @@ def test_a_call_that_its_parser_could_not_read_is_a_malformed_call() -> None:
 def test_a_tool_that_is_not_allowed_is_wrong_even_where_it_is_on_offer() -> None:
     found = score(case(LOOKUP, tools=TOOLS, allowed_tools=["lookup"]), LOOKED_UP, REFUNDED)
     assert found.failure_mode == "wrong_tool"
-    assert (2, "$", "allowed_tools") in brief(found.findings)
+    assert [(finding.call, finding.keyword) for finding in found.findings] == [(2, "allowed_tools"), (2, "extra_call")]
 
 
 def test_a_tool_that_is_not_on_offer_is_wrong_and_where_none_is_on_offer_all_are_known() -> None:
@@ -193,7 +193,7 @@ def test_a_step_and_a_call_both_left_over_are_a_wrong_tool_wherever_they_stand()
         found = score(PARTIAL, *calls)
         assert found.failure_mode == "wrong_tool"
         assert (found.values["missing_calls"], found.values["extra_calls"]) == (1.0, 1.0)
-        assert [finding.keyword for finding in found.findings] == ["missing_call", "extra_call"]
+        assert [finding.keyword for finding in found.findings] == ["extra_call", "missing_call"]
 
 
 def test_calls_in_another_order_are_matched_and_leave_nothing_over() -> None:
@@ -217,11 +217,11 @@ def test_steps_of_one_turn_may_be_called_in_any_order() -> None:
     assert score(parallel, REFUNDED, call("close"), LOOKED_UP).failure_mode == "wrong_order"
 
 
-def test_a_call_that_stands_for_no_step_is_extra_and_its_finding_has_the_call_s_number() -> None:
+def test_a_call_that_stands_for_no_step_is_extra_and_its_finding_has_the_call_s_number_and_no_step() -> None:
     found = score(PARTIAL, LOOKED_UP, REFUNDED, REFUNDED)
     assert found.failure_mode == "extra_call"
     assert found.findings == [
-        Finding(path="$", keyword="extra_call", got="refund", step=3, tool="refund", message="call 3 was not expected")
+        Finding(path="$", keyword="extra_call", got="refund", call=3, tool="refund", message="call 3 was not expected")
     ]
 
 
@@ -242,7 +242,7 @@ def test_a_call_that_stands_for_no_step_is_extra_and_its_finding_has_the_call_s_
 def test_an_extra_call_that_does_no_harm_is_told_and_is_no_fault(the_case: Any, extra: Any, message: str) -> None:
     found = score(the_case, LOOKED_UP, REFUNDED, extra)
     assert (found.passed, found.values["extra_calls"]) == (True, 1.0)
-    assert [(finding.keyword, finding.message) for finding in found.findings] == [("excused_call", message)]
+    assert [(f.keyword, f.message, f.note) for f in found.findings] == [("excused_call", message, True)]
     assert found.values["extra_read_only_calls"] == (1.0 if extra is LOOKED_UP else 0.0)
 
 
@@ -368,9 +368,11 @@ def test_arguments_that_are_not_named_are_told_and_a_fault_only_where_they_must_
     sent = call("lookup", {"id": "7", "verbose": True})
     loose = score(case(LOOKUP), sent)
     assert (loose.passed, brief(loose.findings)) == (True, [(1, "$.verbose", "unexpected_argument")])
+    assert loose.findings[0].note
     exact = score(case({**LOOKUP, "args_match": "exact"}), sent)
     assert (exact.failure_mode, brief(exact.findings)) == ("wrong_arguments", [(1, "$.verbose", "unexpected_argument")])
     assert exact.values["argument_score"] == 1.0
+    assert not exact.findings[0].note
 
 
 def test_of_calls_with_equally_many_right_fields_an_exact_step_takes_the_one_without_others() -> None:
@@ -410,8 +412,101 @@ def test_schema_validity_is_the_share_of_calls_that_an_offered_tool_s_schema_acc
 def test_an_extra_call_that_is_invalid_is_told_with_the_call_s_number() -> None:
     found = score(case(REFUND, tools=TOOLS), REFUNDED, call("lookup", {"id": 7}))
     assert found.failure_mode == "wrong_arguments"
-    assert found.findings[-1].message == "call 2 is not valid by its tool's schema"
-    assert found.findings[-1].step == 2
+    assert found.findings[0].message == "call 2 is not valid by its tool's schema"
+    assert (found.findings[0].step, found.findings[0].call) == (None, 2)
+
+
+# What a reader is told first, and what is no fault.
+
+
+SKIPPED = case(LOOKUP, step("check", args={"id": "7"}), REFUND, tools=[*TOOLS, spec("check", id="string")])
+ORDERED: list[tuple[str, Any, list[Any], dict[str, Any], list[str]]] = [
+    ("unparseable", PARTIAL, [call("find", "{"), call("refund", {"id": "7", "amount": 49})],
+     {}, ["json", "extra_call", "missing_call", "value"]),
+    ("wrong_tool", SKIPPED, [call("lookup", {"id": "8"}), call("rob"), REFUNDED],
+     {}, ["extra_call", "tools", "missing_call", "value"]),
+    ("missing_call", PARTIAL, [call("refund", {"id": "7", "amount": 49}, result={"ok": False})],
+     {}, ["missing_call", "value", "ignored_error"]),
+    ("extra_call", PARTIAL, [call("lookup", {"id": "8"}), REFUNDED, REFUNDED],
+     {}, ["extra_call", "value"]),
+    ("wrong_order", PARTIAL, [REFUNDED, call("lookup", {"id": "8"})],
+     {}, ["order", "value"]),
+    ("wrong_arguments", OFFERED, [call("lookup", {"id": "8"}), BROKE, call("lookup", {"id": "9"})],
+     {"limit": "max_turns"}, ["value", "ignored_error", "max_turns", "icontains", "excused_call"]),
+    ("wrong_arguments", case(LOOKUP, REFUND), [call("lookup", {"all": True, "id": "7"}), call("refund", {"id": "8"})],
+     {}, ["value", "required", "unexpected_argument"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "the_case", "calls", "transcript", "told"), ORDERED)
+def test_what_decides_the_mode_is_told_first_then_other_faults_then_what_is_none(
+    mode: str, the_case: Any, calls: list[Any], transcript: dict[str, Any], told: list[str]
+) -> None:
+    found = score(the_case, *calls, **{"text": "Nothing.", **transcript})
+    assert found.failure_mode == mode
+    assert [finding.keyword for finding in found.findings] == told
+    notes = [finding.keyword for finding in found.findings if finding.note]
+    assert notes == [keyword for keyword in told if keyword in ("excused_call", "unexpected_argument")]
+
+
+@pytest.mark.parametrize("result", [{"error": "no such tool"}, {"ok": True}], ids=["failed", "answered"])
+def test_a_call_of_a_tool_that_may_not_be_called_is_told_as_that_alone_and_never_excused(result: Any) -> None:
+    for tools, allowed in ((TOOLS, None), ((), ["lookup", "refund"])):
+        the_case = case(
+            LOOKUP, REFUND, tools=tools, max_extra_calls=1, **({"allowed_tools": allowed} if allowed else {})
+        )
+        found = score(the_case, LOOKED_UP, REFUNDED, call("rob", result=result))
+        assert found.failure_mode == "wrong_tool"
+        assert [(finding.call, finding.keyword) for finding in found.findings] == [
+            (3, "allowed_tools" if allowed else "tools")
+        ]
+
+
+@pytest.mark.parametrize("extra", [LOOKED_UP, call("close", result={"ok": False})], ids=["read-only", "failed"])
+def test_a_call_that_was_made_instead_of_a_missing_step_is_no_excused_one(extra: Any) -> None:
+    found = score(case(LOOKUP, REFUND, read_only=["lookup"]), LOOKED_UP, extra)
+    assert found.failure_mode == "wrong_tool"
+    assert [(f.step, f.call, f.keyword, f.note) for f in found.findings if f.keyword != "ignored_error"] == [
+        (None, 2, "wrong_tool", False),
+        (2, None, "missing_call", False),
+    ]
+    assert found.findings[0].message == "call 2 was not expected, and a step was not called"
+
+
+def test_beside_a_call_that_is_to_blame_for_a_missing_step_the_others_stay_excused() -> None:
+    found = score(case(LOOKUP, REFUND, read_only=["lookup"]), LOOKED_UP, LOOKED_UP, call("close"))
+    assert [(finding.call, finding.keyword) for finding in found.findings] == [
+        (3, "extra_call"),
+        (None, "missing_call"),
+        (2, "excused_call"),
+    ]
+
+
+def test_an_argument_that_the_step_does_not_mind_and_the_schema_forbids_is_a_fault() -> None:
+    found = score(case(LOOKUP, tools=TOOLS), call("lookup", {"id": "7", "all": True}))
+    assert found.failure_mode == "wrong_arguments"
+    assert [(f.path, f.keyword, f.note) for f in found.findings] == [("$.all", "unexpected_argument", False)]
+
+
+def test_a_finding_on_a_call_that_stands_for_a_step_has_both_numbers() -> None:
+    found = score(
+        PARTIAL, call("lookup", {"id": "7"}, result={"error": "busy"}), LOOKED_UP, call("refund", {"id": "8"})
+    )
+    assert [(f.step, f.call, f.path) for f in found.findings if not f.note] == [(2, 3, "$.id"), (2, 3, "$.amount")]
+
+
+def test_the_path_that_the_steps_are_of_is_told_before_what_is_no_fault() -> None:
+    either = case(paths=[[REFUND], [LOOKUP, step("close")]], read_only=["lookup"])
+    found = score(either, call("close"), LOOKED_UP, LOOKED_UP)
+    assert [finding.keyword for finding in found.findings] == ["order", "expected_path", "excused_call"]
+
+
+def test_of_more_findings_than_are_kept_the_faults_stay_and_the_others_are_counted() -> None:
+    wrong = step("refund", args={f"a{n}": n for n in range(150)})
+    found = score(case(wrong, read_only=["lookup"]), *[LOOKED_UP] * 150, call("refund", {}))
+    keywords = [finding.keyword for finding in found.findings]
+    assert keywords == ["required"] * 150 + ["excused_call"] * 50 + ["more"]
+    assert found.findings[-1].message == "100 more findings are left out"
 
 
 # Errors, limits and answers.
@@ -424,7 +519,7 @@ def test_an_answer_after_a_failure_that_was_never_mended_ignores_an_error(result
     broke = msgspec.structs.replace(REFUNDED, result=result)
     found = score(PARTIAL, LOOKED_UP, broke)
     assert found.failure_mode == "ignored_error"
-    assert (found.findings[0].step, found.findings[0].keyword) == (2, "ignored_error")
+    assert (found.findings[0].step, found.findings[0].call, found.findings[0].keyword) == (2, 2, "ignored_error")
     assert score(PARTIAL, LOOKED_UP, broke, REFUNDED).passed
     assert score(PARTIAL, LOOKED_UP, broke, text=None).passed
     assert score(case(LOOKUP, REFUND, expected_errors=["refund"]), LOOKED_UP, broke).passed
@@ -478,7 +573,7 @@ def test_tool_calls_that_stand_in_a_result_are_not_read_as_calls() -> None:
          "paths[0][1].alternatives[0]: $.a: unknown rule 'near'; known are exact, set, any, ignore, tolerance"),
         (case(step("t", rules={"$.a": {"regex": "("}})), "malformed_expected", "not a regular expression"),
         (case(step("t", args={"a": "x"}, rules={"$.a": {"normalizer": "text@7"}})), "unknown_normalizer",
-         "paths[0][0]: $.a: unknown normalizer 'text@7'; known are text@1"),
+         "paths[0][0]: $.a: unknown normalizer 'text@7'; known are text@1, text@2"),
         (case(step("t", args={"a": "a" * 40 + "!"}, rules={"$.a": {"regex": "^(a|aa)+$"}})), "pattern_timeout",
          "took longer than"),
         (case(LOOKUP, checks=[{"type": "guess"}]), "unknown_check", "checks[0]: unknown type 'guess'"),

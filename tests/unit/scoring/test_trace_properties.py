@@ -69,7 +69,9 @@ def test_figures_are_shares_or_counts_and_the_mode_is_none_exactly_for_a_pass(
     assert all(0.0 <= found.values[name] <= 1.0 for name in (*SHARES, "score") if name in found.values)
     assert found.values["extra_read_only_calls"] <= found.values["extra_calls"] <= found.values["calls"] == len(calls)
     assert found.values["missing_calls"] <= len(path)
-    assert found.passed or found.findings
+    assert found.passed == all(finding.note for finding in found.findings)
+    assert [finding.note for finding in found.findings] == sorted(finding.note for finding in found.findings)
+    assert all(finding.step is not None or finding.call is not None for finding in found.findings if finding.tool)
 
 
 @given(PATHS, SETTINGS.map(lambda setting: {**setting, "allowed_tools": ["get", "put", "end"]}))

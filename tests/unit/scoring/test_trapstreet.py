@@ -191,7 +191,8 @@ def test_a_catastrophic_pattern_is_infrastructure_and_ends(monkeypatch: pytest.M
 def test_an_unknown_scorer_is_infrastructure() -> None:
     found = scoring.prepare("vibes", PAYMENT)(Transcript(text="x"))
     assert isinstance(found, Infrastructure)
-    assert (found.kind, found.message) == ("unknown_scorer", "no scorer 'vibes'; known are trapstreet, trace")
+    known = ", ".join(scoring.SCORERS)
+    assert (found.kind, found.message) == ("unknown_scorer", f"no scorer 'vibes'; known are {known}")
 
 
 def test_a_bug_in_a_scorer_is_data_with_the_exceptions_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,6 +240,9 @@ def test_every_scorer_matcher_check_normalizer_parser_and_extractor_has_a_versio
     assert scoring.versions() == {
         "trapstreet": "trapstreet@1",
         "trace": "trace@1",
+        "arena": "arena@1",
+        "closure": "closure@1",
+        "bfcl": "bfcl@1",
         "json_call": "json_call@1",
         "json_call_upstream": "json_call@upstream",
         "numeric": "numeric@1",
@@ -255,5 +259,6 @@ def test_every_scorer_matcher_check_normalizer_parser_and_extractor_has_a_versio
         "tool_calls": "tool_calls@1",
         "schema": "schema@1",
         "normalizer_text_1": "text@1",
+        "normalizer_text_2": "text@2",
         **checks.versions(),
     }
