@@ -33,7 +33,7 @@ from evaluator.scoring import Ruler, Scorer
 from evaluator.scoring.self_check import self_check
 
 if TYPE_CHECKING:  # asyncio, which most commands do without
-    from evaluator.runners.schedule import Job, Outcome
+    from evaluator.runners.schedule import Outcome
     from evaluator.runners.stopping import StopSignal
 
 RESULTS = "results.json"
@@ -70,7 +70,7 @@ def evaluate(
     Raises UserError for bad configuration or input, before anything is paid for.
     """
     from evaluator.config.subject import load_subjects, with_files
-    from evaluator.runners import calling, client
+    from evaluator.runners import calling, client, plan
     from evaluator.runners.command import open_solution
 
     started, began = _now(), clock()
@@ -128,7 +128,12 @@ def evaluate(
             for subject in subjects:
                 calling.refuse_unpriced(config, rules.gate, subject.model, command=command is not None)
             outcomes, said = calling.make(
-                _plan(loaded, selected, list(_keyed(subjects))),
+                plan.jobs(
+                    loaded,
+                    {task.name: task.repeats for task in selected},
+                    retry={task.name: task.retry.max_attempts for task in selected},
+                    models=list(_keyed(subjects)),
+                ),
                 _keyed(subjects),
                 config,
                 mark,
@@ -287,29 +292,6 @@ def _held_to_answers(task: Task) -> Task:
 def _keyed(subjects: Sequence[Subject]) -> dict[str, Subject]:
     """The subjects by the names that jobs have for them: the only one needs none."""
     return {"": subjects[0]} if len(subjects) == 1 else {subject.model: subject for subject in subjects}
-
-
-def _plan(tasks: Sequence[Task], wanted: Sequence[TaskConfig], names: Sequence[str]) -> list[Job]:
-    """Every attempt to be made, model by model, task by task, case by case."""
-    from evaluator.runners.schedule import Job
-
-    return [
-        Job(
-            task=task.name,
-            case_id=case.id,
-            number=number,
-            request=case.request,
-            tools=case.offered(),
-            frozen=case.recorded,
-            retry=settings.retry.max_attempts,
-            model=name,
-        )
-        for name in names
-        for task, settings in zip(tasks, wanted, strict=True)
-        for case in task.cases
-        if not case.absent
-        for number in range(1, settings.repeats + 1)
-    ]
 
 
 def _run_result(task: Task, wanted: TaskConfig, made: Sequence[Made], rulers: Mapping[str, Ruler]) -> TaskResult:

@@ -45,7 +45,8 @@ def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
     if name is None:
         raise user_error(
             "format-unknown",
-            f"{source.location} looks like no task: there is no traptask.yaml, no folder inputs/ and no fixture",
+            f"{source.location} looks like no task: there is no traptask.yaml, no folder inputs/, no "
+            "fixture, no arena.toml, no BFCL file and no row of a closure suite",
             where=_place(config),
             mend="Check the source's path (#subdirectory=… for git), or name the format.",
         )

@@ -33,3 +33,16 @@ def nothing_left(config: TaskConfig, declared: int, chosen: int, *, none: str, l
 def some(ids: list[str]) -> str:
     """The first ids, and how many more there are."""
     return ", ".join(ids[:5]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
+
+
+def text_calls_of(config: TaskConfig, format_name: str) -> bool:
+    """The option `text_calls` of a format that has no other. Raises UserError `task-option`."""
+    for key, value in config.options.items():
+        if key != "text_calls":
+            message = f"unknown option {key}; the format {format_name} has text_calls"
+        elif not isinstance(value, bool):
+            message = "text_calls is true or false"
+        else:
+            continue
+        raise user_error("task-option", message, where=f"tasks.{config.name}.options")
+    return bool(config.options.get("text_calls", True))

@@ -62,8 +62,7 @@ def record(
     input, before anything is paid for: `model-missing`, `record-format`, `record-in-place`, `not-writable`.
     """
     from evaluator.config.subject import load_subject
-    from evaluator.runners import calling
-    from evaluator.runners.schedule import Job
+    from evaluator.runners import calling, plan
 
     began = clock()
     wanted = _task(config, task_name)
@@ -80,20 +79,8 @@ def record(
     for place in {target.path.parent for target in targets.values()}:
         ensure_writable(place)
     calling.refuse_unpriced(config, config.gate, subject.model)
-    jobs = [
-        Job(
-            task=task.name,
-            case_id=case.id,
-            number=number,
-            request=case.request,
-            tools=case.offered(),
-            frozen=case.recorded,
-        )
-        for case in task.cases
-        for number in range(1, wanted.repeats + 1)
-    ]
     outcomes, said = calling.make(
-        jobs,
+        plan.jobs([task], {task.name: wanted.repeats}),
         {"": subject},
         config,
         fingerprint.build([task], subject.entries(), "record"),

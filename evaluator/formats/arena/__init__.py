@@ -11,12 +11,12 @@ from evaluator.cases import Case, Passage, Request, SourceRef, Task
 from evaluator.config.types import TaskConfig
 from evaluator.config.wording import bounded
 from evaluator.corpus import SEARCH
-from evaluator.errors import UserError, user_error
+from evaluator.errors import UserError
 from evaluator.formats.arena.files import CORPUS, DATASET, MANIFEST, Manifest, read_corpus, read_manifest
 from evaluator.formats.arena.golds import gold_of
 from evaluator.formats.arena.items import Item, Reader
 from evaluator.formats.confined import TaskFolder, shown_as
-from evaluator.formats.included import included, nothing_left, some
+from evaluator.formats.included import included, nothing_left, some, text_calls_of
 
 NAME = "arena"
 MALFORMED = "task-malformed"
@@ -38,7 +38,7 @@ def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
 
     Raises UserError: `task-malformed` with every problem of every file, `task-option`, `task-empty`.
     """
-    text_calls = _text_calls(config)
+    text_calls = text_calls_of(config, NAME)
     folder = TaskFolder(directory, shown_as(source))
     notes: list[str] = []
     manifest = read_manifest(folder, notes)
@@ -63,18 +63,6 @@ def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
         cases=cases,
         notes=[*notes, *reader.notes(), *_without_gold(cases)],
     )
-
-
-def _text_calls(config: TaskConfig) -> bool:
-    for key, value in config.options.items():
-        if key != "text_calls":
-            message = f"unknown option {key}; the format {NAME} has text_calls"
-        elif not isinstance(value, bool):
-            message = "text_calls is true or false"
-        else:
-            continue
-        raise user_error("task-option", message, where=f"tasks.{config.name}.options")
-    return bool(config.options.get("text_calls", True))
 
 
 def _case(item: Item, manifest: Manifest, corpus: list[Passage], text_calls: bool) -> Case:

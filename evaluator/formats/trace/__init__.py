@@ -9,9 +9,9 @@ import msgspec
 from evaluator.cases import Case, SourceRef, Task
 from evaluator.config.types import TaskConfig
 from evaluator.config.wording import bounded
-from evaluator.errors import UserError, user_error
+from evaluator.errors import UserError
 from evaluator.formats.confined import TaskFolder, shown_as
-from evaluator.formats.included import included, nothing_left
+from evaluator.formats.included import included, nothing_left, text_calls_of
 from evaluator.formats.trace import files
 from evaluator.formats.trace.case import case_of, recorded_of, request_of
 from evaluator.formats.trace.fixture import Fixture
@@ -33,7 +33,7 @@ def load(config: TaskConfig, directory: Path, source: SourceRef) -> Task:
 
     Raises UserError: `task-malformed` with every problem of every fixture, `task-option`, `task-empty`.
     """
-    text_calls = _text_calls(config)
+    text_calls = text_calls_of(config, NAME)
     folder = TaskFolder(directory, shown_as(source))
     reader = Reader(folder)
     fixtures = reader.fixtures()
@@ -69,18 +69,6 @@ def with_all_tools(task: Task, before: Task) -> Task:
     outdated = notes_of(before.cases)
     notes = [note for note in task.notes if note not in outdated]
     return msgspec.structs.replace(task, cases=cases, notes=[*notes, *notes_of(cases)])
-
-
-def _text_calls(config: TaskConfig) -> bool:
-    for key, value in config.options.items():
-        if key != "text_calls":
-            message = f"unknown option {key}; the format {NAME} has text_calls"
-        elif not isinstance(value, bool):
-            message = "text_calls is true or false"
-        else:
-            continue
-        raise user_error("task-option", message, where=f"tasks.{config.name}.options")
-    return bool(config.options.get("text_calls", True))
 
 
 def _case(reader: Reader, fixture: Fixture, text_calls: bool) -> Case:

@@ -26,7 +26,7 @@ def test_a_format_that_is_not_there_is_refused_with_what_is(tmp_path: Path, name
 
 def test_a_directory_that_looks_like_no_task_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        UserError, match=r"\./t looks like no task: there is no traptask\.yaml, no folder inputs/ and no fixture"
+        UserError, match=r"\./t looks like no task: there is no traptask\.yaml, no folder inputs/, no fixture"
     ):
         load(tmp_path)
 
