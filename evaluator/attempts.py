@@ -80,7 +80,7 @@ def recorded(task: Task, rows: Sequence[Recorded], subject: Subject | None = Non
     """
     known = {case.id: case for case in task.cases}
     made = [
-        Made(row.case_id, row.number, row.transcript, stale=_stale(row, known[row.case_id], subject))
+        Made(row.case_id, row.number, _answer(row), stale=_stale(row, known[row.case_id], subject))
         for row in rows
         if row.case_id in known
     ]
@@ -89,6 +89,15 @@ def recorded(task: Task, rows: Sequence[Recorded], subject: Subject | None = Non
     made += [Made(case_id, 1, nothing, not_run=True) for case_id in sorted(silent) if not known[case_id].absent]
     made += [each for each in absent(task, 1) if each.case_id in silent]
     return made, sorted({row.case_id for row in rows} - known.keys())
+
+
+def _answer(row: Recorded) -> Transcript | Infrastructure:
+    """What was recorded; an answer that the provider held back is none, as in a live run."""
+    if row.transcript.stop_reason == "content_filter":
+        return Infrastructure(
+            kind="content_filter", message="the provider held the answer back", usage=row.transcript.usage
+        )
+    return row.transcript
 
 
 def _stale(row: Recorded, case: Case, subject: Subject | None) -> str:

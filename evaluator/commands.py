@@ -7,7 +7,7 @@ import getpass
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -189,6 +189,9 @@ def accept(options: argparse.Namespace) -> int:
     path = folder / config.baseline.path
     file.write(path, Baseline(schema_version=SCHEMA_VERSION, accepted=accepted, run=result))
     print(f"accepted the run of {result.started} ({result.verdict}): {_in_short(result)}")
+    for each in (result, *result.beside):
+        for line in _never_passed(each):
+            print(line)
     print(f"baseline written to {path}")
     if config.baseline.allow_missing:
         from evaluator.config.edit import set_scalar
@@ -339,6 +342,15 @@ def _refuse_unfit(run: Run, path: Path, config: Config) -> None:
     """A baseline is the ruler of every later run: one that is broken or has gaps would let regressions through."""
     for other in run.beside:
         _refuse_unfit(other, path, config)
+    guarding = [
+        f"{task.name}/{case.id}"
+        for task in run.tasks
+        for case in task.cases
+        if case.critical and case.id in task.faults
+    ]
+    if guarding:
+        what = f"critical cases that can never pass would guard nothing ({', '.join(guarding[:5])})"
+        raise user_error("accept-incomplete", what, where=str(path), mend="`trapgate validate` says what to mend.")
     broken = [canary.id for canary in run.canaries.cases if not canary.ok]
     mend = "Run again, and accept a run that is complete."
     if broken or not run.canaries.cases:
@@ -393,6 +405,15 @@ def _cache(environ: Mapping[str, str]) -> Path:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _never_passed(run: Run) -> Iterator[str]:
+    """What a baseline cannot guard: cases that fail in all their attempts."""
+    for task in run.tasks:
+        failed = [case.id for case in task.cases if not any(attempt.passed for attempt in case.attempts)]
+        if failed:
+            shown = ", ".join(failed[:5]) + (f" and {len(failed) - 5} more" if len(failed) > 5 else "")
+            yield f"{task.name}: {len(failed)} cases pass in no attempt and guard nothing: {shown}"
 
 
 def _in_short(run: Run) -> str:

@@ -12,7 +12,7 @@ import msgspec
 
 from evaluator import rules
 from evaluator.baselines import Missing, Unreadable
-from evaluator.comparison import Pairing, critically_failed
+from evaluator.comparison import Pairing, critically_failed, difference
 from evaluator.config.types import GateConfig, Rule
 from evaluator.errors import EXIT_DRIFT, EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSION
 from evaluator.results import Attempt, Reason, RuleResult, Run, TaskResult, VerdictWord
@@ -53,6 +53,7 @@ def decide(gate: GateConfig, facts: Facts) -> Decision:
     ]
     worse = [_rule_reason(_fail_kind(result), result) for result in results if result.outcome == "fail"]
     worse += _critical_reasons(facts)
+    worse += _whole_drop(gate, facts, {reason.task for reason in worse})
     warnings = [_rule_reason("rule", result) for result in results if result.outcome == "warn"]
     layers: list[tuple[VerdictWord, list[Reason]]] = [
         ("drift", drifted),
@@ -66,6 +67,26 @@ def decide(gate: GateConfig, facts: Facts) -> Decision:
             others = [reason for _, lower in layers[place + 1 :] for reason in lower]
             return Decision(verdict=verdict, reasons=reasons, warnings=[*others, *warnings], rules=results)
     return Decision(verdict="pass", reasons=[], warnings=warnings, rules=results)
+
+
+def _whole_drop(gate: GateConfig, facts: Facts, fallen: Collection[str | None]) -> list[Reason]:
+    """By the default rules, a task whose groups are judged one by one is also looked at as a whole: in groups of a few
+    cases nothing can be significant, however many of them fall. It gives no figure, only that more cases fell than
+    chance allows. `fallen`: tasks of which a group's own drop says it already."""
+    reasons = []
+    for pairing in facts.pairings.values() if gate.rules is None else ():
+        if pairing.pooled or pairing.task in fallen:
+            continue
+        change = difference("pass_rate", pairing, alpha=gate.alpha, higher_is_better=True)
+        evidence = change.evidence if change is not None else None
+        if evidence is None or evidence.p is None or evidence.p > gate.alpha or evidence.worse <= evidence.better:
+            continue
+        text = (
+            f"{pairing.task}: over all its groups {evidence.worse} of {evidence.n} cases do worse and "
+            f"{evidence.better} better, p = {evidence.p:.2g}."
+        )
+        reasons.append(Reason(kind="rule", task=pairing.task, metric="pass_rate", text=text))
+    return reasons
 
 
 def effective_rules(gate: GateConfig, facts: Facts) -> list[Rule]:
@@ -165,8 +186,10 @@ def _critical_unscored(task: TaskResult, pairing: Pairing | None, explained: Col
     before = {case.id for case in pairing.baseline if case.critical} if pairing is not None else set()
     paired = {each.now.id for each in pairing.pairs} if pairing is not None else set()
     unscored = now - scored
+    impossible = (now | before) & task.faults.keys()
     reasons = []
     for ids, one, many in (
+        (impossible, "can never pass and guards nothing: see its fault", "can never pass and guard nothing"),
         (unscored, "was not scored", "were not scored"),
         (before - paired - unscored, "cannot be compared with the baseline", "cannot be compared with the baseline"),
     ):

@@ -75,6 +75,7 @@ def judge(
         reasons=decision.reasons,
         warnings=[
             *measured.warnings,
+            *_impossible(measured.tasks),
             *decision.warnings,
             *_task_warnings(measured.tasks),
             *_ceilings(facts),
@@ -172,6 +173,18 @@ def _in_short(changes: list[str], most: int = 5) -> list[str]:
         return []
     shown = "; ".join(changes[:most]) + (f"; and {len(changes) - most} more" if len(changes) > most else "")
     return [f"Today's validators judge stored transcripts differently: {shown}."]
+
+
+def _impossible(tasks: Sequence[TaskResult]) -> list[Reason]:
+    """First lines: cases that can never pass, so that what else goes wrong in them cannot be seen."""
+    lines = []
+    for task in tasks:
+        names = sorted(task.faults)
+        if names:
+            shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+            text = f"{task.name}: cases that can never pass, by a fault of their own: {shown}. See the warnings."
+            lines.append(Reason(kind="note", task=task.name, text=text))
+    return lines
 
 
 def _task_warnings(tasks: Sequence[TaskResult]) -> list[Reason]:

@@ -108,6 +108,9 @@ def task_of(source: str, format_name: str | None, config: Config | None, folder:
     ]
     if len(fitting) == 1:
         return fitting[0]
+    named = next((task for task in config.tasks if task.name == name), None)
+    if named is not None:  # the same task, recorded elsewhere
+        return msgspec.structs.replace(named, source=source, format=format_name or named.format)
     if fitting:
         raise user_error(
             "source-unknown",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import count, islice
 from typing import Annotated
 
 import msgspec
@@ -47,8 +48,15 @@ class Inventory(msgspec.Struct, frozen=True):
             if isinstance(cases, list):
                 found |= {case_id: group for case_id in cases if case_id not in known}
             else:
-                found |= {f"{group}/missing-{n}": group for n in range(1, cases - counted[group] + 1)}
+                found |= dict.fromkeys(self._made_up(group, cases - counted[group], known), group)
         return found
+
+    def _made_up(self, group: str, number: int, known: Collection[str]) -> list[str]:
+        """Names for so many cases that nobody names, none of which is a case's own."""
+        listed = {case_id for cases in self.groups.values() if isinstance(cases, list) for case_id in cases}
+        taken = listed.union(known)
+        names = (name for n in count(1) if (name := f"{group}/missing-{n}") not in taken)
+        return list(islice(names, max(0, number)))
 
     def unlisted(self, rows: Sequence[Row]) -> list[str]:
         """The ids of rows that the inventory does not have, and the groups of which there are more than it says."""

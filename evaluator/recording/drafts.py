@@ -7,6 +7,7 @@ named in a note.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -42,8 +43,24 @@ def draft_of(conversation: Conversation, task_id: str, origin: str) -> tuple[dic
     for message in answered:
         recorder.add(message)
     fixture["expected_invocations"] = _expected(recorder.calls, specs, notes.append)
+    mocks = _mocks([call for call in recorder.calls if not specs or call.tool in specs])
+    if mocks:
+        fixture["mocks"] = mocks
     fixture["recordings"] = [_recording(conversation, recorder, answered, notes.append)]
     return fixture, notes
+
+
+def _mocks(calls: list[Call]) -> list[dict[str, Any]]:
+    """What the tools answered, so that a live model is answered too once the expected calls are edited: of a tool that
+    was called once for any arguments, else for those of each call."""
+    answered = [call for call in calls if call.result is not UNSET and call.fault is None]
+    times = Counter(call.tool for call in answered)
+    mocks = []
+    for call in answered:
+        invocation = invocation_of(call)
+        named = {"args": invocation["args"]} if times[call.tool] > 1 and isinstance(invocation["args"], dict) else {}
+        mocks.append({"tool": invocation["tool"], **named, "result": call.result})
+    return mocks
 
 
 class _Recorder:

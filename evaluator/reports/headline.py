@@ -11,6 +11,8 @@ from evaluator.reports.words import ADVICE, CAUSES, LAYERS, RECORD_AGAIN
 from evaluator.results import Evidence, Reason, RuleResult, Run, TaskResult
 
 _BASELINE_DROP = "rule"
+_PARTS = {"system": "the system prompt", "model": "the model", "structured": "how structure is asked for"}
+_MOST_CHANGED = 5
 _BASELINE_BYTES = 500  # where it lies, who accepted it and why: the reason may be long
 
 
@@ -40,7 +42,20 @@ def notes(run: Run) -> list[str]:
     said += [reason.text for reason in (*run.reasons, *run.warnings) if reason.kind == "note"]
     if run.comparison is None:
         return [*said, "Not compared with any baseline."]
-    return [*said, f"Compared with {_trimmed(shorten(run.comparison.baseline, _BASELINE_BYTES))}."]
+    said.append(f"Compared with {_trimmed(shorten(run.comparison.baseline, _BASELINE_BYTES))}.")
+    changed = _changed(run)
+    return [*said, f"Changed since the baseline: {changed}."] if changed else said
+
+
+def _changed(run: Run) -> str:
+    """The parts of the subject that differ from the baseline's, which are what a pull request changes."""
+    lines = run.comparison.fingerprint if run.comparison is not None else []
+    own = run.fingerprint.subject
+    words = [line.split(" → ")[0].rsplit(" ", 1)[0] for line in lines if " → " in line]
+    names = [word for word in words if word in own or word.startswith(("tools/", "params."))]
+    shown = [shorten(_PARTS.get(name, name), 60) for name in names[:_MOST_CHANGED]]
+    more = f" and {len(names) - _MOST_CHANGED} more" if len(names) > _MOST_CHANGED else ""
+    return ", ".join(shown) + more
 
 
 def advice(run: Run) -> list[str]:

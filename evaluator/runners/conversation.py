@@ -66,7 +66,11 @@ class _Conversation:
         place = next((at for at, call in enumerate(said.calls) if call.tool == self._wire.answer_tool), None)
         if place is not None:
             others = [*said.calls[:place], *said.calls[place + 1 :]]
-            self.answers.append(msgspec.structs.replace(said, text=said.calls[place].arguments, calls=others))
+            sole = not any(call.tool == self._wire.answer_tool for call in others)
+            readable = sole and arguments_of(said.calls[place]) is not None
+            kept = readable or said.stop_reason == "length"
+            text = said.calls[place].arguments if kept else None  # what is no object, or not the only one, is none
+            self.answers.append(msgspec.structs.replace(said, text=text, calls=others))
             return self._ends_with_answer(said, message, place)
         self.answers.append(said)
         if said.stop_reason == "length":

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from evaluator.json_text import parse_json
 from evaluator.results import Finding
 from evaluator.scoring.bounds import bounded
 from evaluator.scoring.outcome import MalformedError
@@ -88,7 +89,7 @@ def call_counts(definition: Definition) -> Judge:
     def judge(transcript: Transcript) -> Finding | None:
         made = Counter(call.tool for call in transcript.calls)
         if all(made[name] == number for name, number in wanted.items()):
-            malformed = {call.tool for call in transcript.calls if call.fault is not None}
+            malformed = {call.tool for call in transcript.calls if not is_proper(call)}
             if not malformed & wanted.keys():
                 return None
             message = f"a call was malformed: {', '.join(sorted(malformed & wanted.keys()))[:200]}"
@@ -147,7 +148,14 @@ def _pauses(definition: Definition) -> tuple[str, ...]:
 
 
 def _proper(calls: Sequence[Call]) -> list[Call]:
-    return [call for call in calls if call.fault is None]
+    return [call for call in calls if is_proper(call)]
+
+
+def is_proper(call: Call) -> bool:
+    """Whether it is a call at all: with arguments that are an object, and not refused by its tool."""
+    if call.fault is not None or call.unanswered in ("malformed", "invalid"):
+        return False
+    return isinstance(parse_json(call.arguments), dict)
 
 
 def _tools(calls: Sequence[Call]) -> Any:

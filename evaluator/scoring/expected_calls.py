@@ -130,7 +130,8 @@ class _Arguments(NamedTuple):
             return
         for name, member in value.items():
             here = (*parts, name)
-            if name not in known.schemas and known.closed:
+            misspelt = known.listed and did_you_mean(name, known.schemas)
+            if name not in known.schemas and (known.closed or misspelt):
                 yield Doubt(here, f"{json_path(here)}: {_no_such_argument(name, known.schemas)}")
             elif known.of(name) is not UNKNOWN:
                 yield from self.of_value(known.of(name), member, here)

@@ -44,6 +44,10 @@ def _fault(measure: Ruler, case: Case, *, is_trace: bool) -> str | None:
         if isinstance(score, Infrastructure) and (case.golds or score.kind in _MALFORMED):
             what = "the expected answer" if case.golds else "the case"
             return _at(case.origin, (), f"{what} cannot be scored ({score.kind}): {score.message}")
+    if case.request.prefix is not None:
+        silent = scorer(Transcript(text="", stop_reason="stop"))
+        if isinstance(silent, Score) and silent.passed:
+            return _at(case.origin, (), "nothing is left to be written: an answer that says nothing passes")
     if is_trace and case.expected is not None:
         doubts = [_at(case.origin, doubt.place, doubt.message) for doubt in expected_calls.doubts(case)]
         if doubts:

@@ -79,3 +79,11 @@ def test_stale_recordings_count_against_coverage() -> None:
     result = summarize(task(), {"a": [stale]}, repeats=1, planned_per_case={"a": 1}, deterministic=True, faults={})
     assert (result.planned, result.scored) == (1, 0)
     assert "pass_rate" not in result.metrics
+
+
+def test_an_answer_that_the_provider_held_back_is_no_answer_of_a_recording_either() -> None:
+    held = Recorded(case_id="a", number=1, transcript=Transcript(text="1", stop_reason="content_filter"))
+    made = attempt(held, None)
+    assert (made.status, made.passed) == ("infrastructure", None)
+    assert made.infrastructure is not None
+    assert made.infrastructure.kind == "content_filter"

@@ -143,3 +143,20 @@ def test_a_slice_where_everything_passed_then_and_now_is_flagged_as_a_ceiling():
     assert ceilings(pair(before, now)) == [A]
     pooled = [msgspec.structs.replace(task, pooled=True) for task in (before, now)]
     assert ceilings(pair(*pooled)) == []
+
+
+def test_small_groups_that_all_fall_are_a_regression_of_the_task_as_a_whole():
+    decision = judged(half_and_half(0, 0, n=5), half_and_half(5, 5, n=5))
+    assert decision.verdict == "regression"
+    assert decision.reasons[-1].text.startswith(
+        "closure: over all its groups 10 of 10 cases do worse and 0 better, p = "
+    )
+
+
+def test_a_few_cases_of_small_groups_are_no_regression_of_the_whole():
+    assert judged(half_and_half(4, 4, n=5), half_and_half(5, 5, n=5)).verdict == "pass"
+
+
+def test_rules_of_ones_own_are_all_that_is_held_against_a_task():
+    rule = Rule(metric="input_tokens", task="closure", max=1e9)
+    assert judged(half_and_half(0, 0, n=5), half_and_half(5, 5, n=5), rule).verdict == "pass"

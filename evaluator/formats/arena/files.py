@@ -34,6 +34,9 @@ class Manifest(NamedTuple):
     is_read: bool = True
 
 
+_LONGEST_MANIFEST = 64 * 1024
+
+
 def read_manifest(folder: TaskFolder, notes: list[str]) -> Manifest:
     """What arena.toml says; what is wrong with it is a problem of the folder."""
     path = folder.directory / MANIFEST
@@ -99,6 +102,12 @@ def _corpus_faults(value: Any) -> list[Fault]:
 
 
 def _toml(folder: TaskFolder, path: Path, text: str) -> dict[str, Any] | None:
+    if (
+        len(text) > _LONGEST_MANIFEST
+        or max((line.split("=", 1)[0].count(".") for line in text.splitlines()), default=0) > 100
+    ):
+        folder.report(path, f"longer than {_LONGEST_MANIFEST} characters, or with a key of more than 100 parts")
+        return None
     try:
         return tomllib.loads(text)
     except ValueError as error:  # an integer of too many digits is one too

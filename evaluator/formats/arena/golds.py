@@ -21,6 +21,7 @@ _MOST_CALLS = 64
 _DEEPEST = 20
 _ANYTHING = "x"
 _MOST_ITEMS = 20
+_MOST_PARTS = 10_000
 _ON_JSON = frozenset({"json_valid", "json_schema", "json_path_equals"})
 
 
@@ -39,7 +40,7 @@ def _record(checks: list[Check]) -> str | None:
     """The JSON of the least value that the schemas ask for, with the values that stand at paths."""
     paths = [(check["path"].split("."), check["value"]) for check in checks if check["type"] == "json_path_equals"]
     schemas = [check["schema"] for check in checks if check["type"] == "json_schema"]
-    value = _least(schemas[0], schemas[0]) if schemas else UNKNOWN
+    value = _least(schemas[0], schemas[0], _Room()) if schemas else UNKNOWN
     if value is UNKNOWN:
         value = [] if paths and is_index(paths[0][0][0]) else {}
     for keys, wanted in paths:
@@ -47,10 +48,22 @@ def _record(checks: list[Check]) -> str | None:
     return None if value is UNKNOWN else json.dumps(value, ensure_ascii=False)
 
 
-def _least(root: Any, schema: Any, depth: int = 0) -> Any:
+class _Room:
+    """How many parts of a schema may still be looked at, and values made: a schema of schemas asks for any number."""
+
+    def __init__(self) -> None:
+        self.left = _MOST_PARTS
+
+    def taken(self, parts: int = 1) -> bool:
+        """Whether there was room for so many more."""
+        self.left -= parts
+        return self.left >= 0
+
+
+def _least(root: Any, schema: Any, room: _Room, depth: int = 0) -> Any:
     """A small value for `schema`, a part of `root`: its own example, else what it requires; UNKNOWN where that cannot
     be told. A member that is not known is left out, since a check may give it."""
-    if not isinstance(root, dict) or depth > _DEEPEST:
+    if not isinstance(root, dict) or depth > _DEEPEST or not room.taken():
         return UNKNOWN
     known = example(root, schema)
     part = target(root, schema)
@@ -61,18 +74,21 @@ def _least(root: Any, schema: Any, depth: int = 0) -> Any:
     if not isinstance(part, dict):
         return UNKNOWN
     for option in (*part.get("anyOf", ()), *part.get("oneOf", ())):
-        chosen = _least(root, option, depth + 1)
+        chosen = _least(root, option, room, depth + 1)
         if chosen is not UNKNOWN:
             return chosen
     kinds = part.get("type")
     if kinds == "array":
-        item = _least(root, part.get("items", {"type": "string"}), depth + 1)
+        before = room.left
+        item = _least(root, part.get("items", {"type": "string"}), room, depth + 1)
         least = part.get("minItems", 0)
         number = min(least, _MOST_ITEMS) if isinstance(least, int) else 0
-        return [deepcopy(item) for _ in range(number)] if item is not UNKNOWN else UNKNOWN
+        if item is UNKNOWN or not room.taken((before - room.left) * max(0, number - 1)):
+            return UNKNOWN
+        return [deepcopy(item) for _ in range(number)]
     if kinds == "object" or "properties" in part:
         properties, required = part.get("properties", {}), part.get("required", [])
-        members = ((name, _least(root, properties.get(name, {}), depth + 1)) for name in required)
+        members = ((name, _least(root, properties.get(name, {}), room, depth + 1)) for name in required)
         return {name: value for name, value in members if value is not UNKNOWN}
     return UNKNOWN
 

@@ -82,6 +82,8 @@ def read(folder: TaskFolder) -> Found:
             found.entries.extend(entries)
             if not entries and len(folder.problems) == known:
                 found.aside.append(path)
+        elif path.is_dir() and path.name != FOLDER and look_like_fixtures(path):
+            found.aside.append(path)
     inner = folder.directory / FOLDER
     for path in folder.names(inner) if inner.is_dir() and folder.inside(inner) else ():
         if path.is_dir():

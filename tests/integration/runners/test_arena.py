@@ -80,9 +80,9 @@ def test_calls_beside_the_answer_are_kept_with_their_results(converse):
     assert [(call.tool, call.result.split("\n\n")[0]) for call in result.calls] == [("search", FOUND)]
 
 
-def test_of_two_answers_the_first_counts_and_the_other_is_a_call(converse):
+def test_two_answers_at_once_are_none(converse):
     result, _ = converse(answers(BAD, ("answer", GOOD)), "tool")
-    assert (result.text, [call.tool for call in result.calls]) == (GOOD, ["answer"])
+    assert (result.text, [call.tool for call in result.calls]) == (None, ["answer"])
 
 
 def test_a_model_that_answers_in_text_has_answered(converse):
@@ -90,9 +90,10 @@ def test_a_model_that_answers_in_text_has_answered(converse):
     assert (result.text, result.structured, len(sent)) == (GOOD, "tool", 2)
 
 
-def test_arguments_that_are_no_json_are_the_answer_as_they_came(converse):
-    result, _ = converse(answers('{"name": "Tern", '), "tool")
-    assert (result.text, result.calls) == ('{"name": "Tern", ', [])
+@pytest.mark.parametrize("arguments", ['{"name": "Tern", ', f"well, {GOOD} or so", "[1]"])
+def test_arguments_that_are_no_object_are_no_answer(converse, arguments):
+    result, _ = converse(answers(arguments), "tool")
+    assert (result.text, result.calls) == (None, [])
 
 
 def test_an_answer_tool_in_the_text_ends_the_conversation_too(converse):

@@ -394,3 +394,23 @@ def test_a_corpus_that_would_be_stored_too_often_is_refused(tmp_path: Path) -> N
 def test_values_that_could_not_be_stored_are_refused(tmp_path: Path, checks: list[Any]) -> None:
     (said,) = refused(tmp_path, item(checks=checks))
     assert "does not fit in 64 bits" in said or "nested more than 100 levels deep" in said
+
+
+@pytest.mark.parametrize("depth", [8, 20])
+def test_a_schema_that_asks_for_any_number_of_values_has_no_gold_and_takes_no_time(tmp_path, depth):
+    import time
+
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(depth):
+        schema = {"type": "array", "minItems": 20, "items": schema}
+    checks = [{"type": "json_schema", "schema": schema}, {"type": "tool_used", "name": "search"}]
+    began = time.perf_counter()
+    task = load(write(tmp_path, item(checks=checks)))
+    assert time.perf_counter() - began < 5
+    assert task.cases[0].golds == []
+
+
+def test_a_manifest_with_a_key_of_very_many_parts_is_refused(tmp_path):
+    folder = write(tmp_path, manifest=".".join("a" * 20_000) + " = 1\n")
+    with pytest.raises(UserError, match="a key of more than 100 parts"):
+        load(folder)

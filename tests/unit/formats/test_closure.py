@@ -281,3 +281,20 @@ def test_options_of_scoring_are_part_of_the_case(tmp_path):
     options = {"turn_end": "<|im_end|>", "delimiters": {"reasoning": ["<r>", "</r>"]}}
     (case,) = load(write(tmp_path / "t", row()), **options).cases
     assert case.options == {"turn_end": ["<|im_end|>"], "delimiters": {"reasoning": ["<r>", "</r>"]}}
+
+
+def test_a_made_up_name_of_a_missing_case_is_never_a_cases_own(tmp_path):
+    group = "json_object/close_required"
+    folder = write(tmp_path / "t", row(f"{group}/missing-1"), inventory={group: 2})
+    task = load(folder)
+    assert len({case.id for case in task.cases}) == 2
+    assert [case.id for case in task.cases if case.absent] == [f"{group}/missing-2"]
+
+
+def test_a_row_that_an_empty_continuation_passes_is_a_fault(tmp_path):
+    from evaluator.scoring.self_check import self_check
+
+    task = load(write(tmp_path / "t", row("whole", prefix='{"a": 1}'), row("cut")))
+    faults = self_check(task)
+    assert list(faults) == ["whole"]
+    assert "nothing is left to be written" in faults["whole"]

@@ -69,6 +69,7 @@ def test_a_conversation_becomes_a_draft_of_what_was_asked_done_and_answered(tmp_
         "input": USER["content"],
         "tools": [{**TOOL, "function": {key: value for key, value in TOOL["function"].items() if key != "strict"}}],
         "expected_invocations": EXPECTED,
+        "mocks": [{"tool": "lookup_order", "result": MADE[0]["result"]}],
         "recordings": [{"attempt": 1, "actual_invocations": MADE, "final_answer": "It costs 49."}],
     }
 

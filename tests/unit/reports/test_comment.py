@@ -166,7 +166,7 @@ def test_notes_on_whose_rules_apply_stand_right_under_the_verdict() -> None:
 
     assert lines[2] == (
         "The gate and the baseline are those of the base branch: this change edits the gate in trap.yaml. "
-        "Compared with .trap/baseline.json at `3f2c1ab`."
+        "Compared with .trap/baseline.json at `3f2c1ab`. Changed since the baseline: how structure is asked for."
     )
 
 

@@ -515,3 +515,26 @@ def test_the_arena_of_structured_output_is_checked_as_its_authors_mean_it() -> N
     assert [check(right) for check in compiled] == [None] * 4
     wrong = Transcript(text='{"name": "Eiffel", "year": 1900}')
     assert [check(wrong) is None for check in compiled] == [True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        Call(tool="search", arguments="{"),
+        Call(tool="search", arguments="[1]"),
+        Call(tool="search", arguments="{}", unanswered="invalid"),
+        Call(tool="search", arguments='{"a": 1, "a": 2}'),
+        Call(tool="search", arguments="{}", fault="cut off"),
+    ],
+)
+def test_a_call_that_is_none_is_no_evidence_that_a_tool_was_used(call):
+    transcript = Transcript(text="x", calls=[call, call])
+    for definition in (
+        {"type": "tool_used", "name": "search"},
+        {"type": "min_tool_calls", "value": 1},
+        {"type": "call_counts", "counts": {"search": 2}},
+    ):
+        [check] = compile_checks([definition])
+        assert check(transcript) is not None
+    [forbidden] = compile_checks([{"type": "no_tool"}])
+    assert forbidden(transcript) is not None
