@@ -218,8 +218,8 @@ def score(
         )
     others: list[Reason] = []
     subject = _subject_of_recordings(config, folder, rows)
+    task = loading.with_tools(task, subject.tools if subject is not None else [])
     if subject is not None:
-        task = loading.with_tools(task, subject.tools)
         others = models.not_these(baseline, subject.model)
         baseline = models.baseline_of(baseline, subject.model)
     made, strangers = attempts.recorded(task, rows, subject)
