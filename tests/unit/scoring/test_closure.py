@@ -115,7 +115,7 @@ def test_what_only_looks_like_an_end_is_none(form, prefix, answer, expected):
         ("json", "no", "thing", "opener", "no object or array begins"),
         ("json", '{"a": 1', ', "a": 1}', "duplicate_key", 'a key stands twice in one object: "a" (line 1, column 10)'),
         ("json", "[", "NaN]", "not_finite", "not a JSON number: NaN (line 1, column 2)"),
-        ("json", "[1", ",]", "json", "not JSON: Expecting value (line 1, column 4)"),
+        ("json", "[1", " 2]", "json", "not JSON: Expecting ',' delimiter (line 1, column 4)"),
         ("json_string", '"a\\', '"', "closer", "the string does not end"),
         ("json_string", '"a', '\n"', "json", "not JSON: Invalid control character at (line 1, column 3)"),
         ("json_string", "a", "b", "opener", "no string begins"),
