@@ -556,3 +556,20 @@ def test_a_rise_of_cost_is_that_of_the_sum_and_more_attempts_show_in_it():
     assert decision.verdict == "regression"
     assert "0.01 → 0.05" in texts(decision.reasons)
     assert decision.rules[0].evidence.difference == pytest.approx(0.04)
+
+
+def test_a_critical_case_that_can_never_pass_guards_nothing_and_is_inconclusive():
+    faulty = {"c039": "its expected answer cannot pass"}
+    before = task_result(outcomes(39, 1), critical=["c039"])
+    for now in (
+        task_result(outcomes(39, 1), critical=["c039"], faults=faulty),
+        task_result(outcomes(39, 1), faults=faulty),  # the mark of the baseline counts as well
+    ):
+        decision = verdict(now, before, PASS_RATE)
+        assert decision.verdict == "inconclusive"
+        assert "the critical case c039 can never pass and guards nothing" in texts(decision.reasons)
+
+
+def test_another_case_that_can_never_pass_is_a_failing_case():
+    now = task_result(outcomes(39, 1), faults={"c039": "its expected answer cannot pass"})
+    assert verdict(now, task_result(outcomes(39, 1)), PASS_RATE).verdict == "pass"
