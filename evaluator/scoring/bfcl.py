@@ -41,6 +41,10 @@ def prepare(case: Case) -> Scorer:
         if unreadable is not None:
             mode, finding = unreadable
             return Score(passed=False, failure_mode=mode, values=_values(wanted, 0, 0.0), findings=[finding])
+        if not wanted and not calls and not (transcript.text or "").strip():
+            # No call is right here, but saying nothing at all is no way to pass.
+            empty = Finding(path="$", keyword="empty", message="neither a call nor an answer")
+            return Score(passed=False, failure_mode="unparseable", values=_values(wanted, 0, 0.0), findings=[empty])
         return judged(wanted, calls, greedy=greedy)
 
     return score

@@ -89,7 +89,9 @@ def content_of(expected: dict[str, Any], reader: Reader, delimiters: Delimiters)
         if expected["text"][found.end :].strip():
             raise MalformedExpectedError(f"the expected text goes on after the {expected['format']}")
         return found.content
-    content = expected.get("content")
+    if "content" not in expected:
+        raise MalformedExpectedError("neither the expected text nor the expected content is given")
+    content = expected["content"]
     if isinstance(content, str) and expected["format"] in JSON_FORMATS:
         value = parse_json(content)
         if isinstance(value, JsonFault):

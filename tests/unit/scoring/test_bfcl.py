@@ -239,9 +239,10 @@ def test_too_few_and_too_many_calls_are_told_with_the_calls_that_are_missing_and
     ]
 
 
-def test_where_no_call_is_right_silence_and_prose_are_and_there_is_no_share_of_arguments() -> None:
+def test_where_no_call_is_right_prose_is_and_silence_is_not_and_there_is_no_share_of_arguments() -> None:
     assert scored(case(), Transcript(text="Nothing fits.")) == Score(passed=True, values={"score": 1.0})
-    assert scored(case(), Transcript()).passed
+    assert scored(case(), Transcript()).failure_mode == "unparseable"
+    assert scored(case(), Transcript(text=" \n")).failure_mode == "unparseable"
     assert scored(case(), made(("play", {}))).failure_mode == "wrong_count"
 
 

@@ -330,3 +330,12 @@ def test_a_scorer_that_was_changed_is_seen_by_a_canary(name, replacement, monkey
     monkeypatch.setattr(closure, name, replacement)
     results = canaries.run(canaries.load(canaries.builtin_directory())).cases
     assert any(not result.ok for result in results if result.id.startswith("closure/"))
+
+
+def test_a_case_that_names_no_content_expects_nothing_that_could_be_right():
+    from evaluator.cases import Case, Request
+    from evaluator.scoring import prepare
+    from evaluator.transcript import Transcript
+
+    case = Case(id="a", request=Request(messages=[], prefix="["), expected={"format": "json"})
+    assert prepare("closure", case)(Transcript(text="]", stop_reason="stop")).kind == "malformed_expected"
