@@ -195,8 +195,10 @@ def _schema_checks(transcript: Transcript, case: Case) -> list[dict[str, Any]]:
         if call.tool not in schemas:
             continue
         try:
-            found = compile_schema(schemas[call.tool]).findings(parse_json(call.arguments))
+            schema = compile_schema(schemas[call.tool])
         except SchemaError:  # said when the task was loaded
             continue
-        checks.append({"step": step, "valid": found == []})
+        arguments = parse_json(call.arguments)
+        is_call = call.fault is None and isinstance(arguments, dict)  # no schema vouches for what could not be read
+        checks.append({"step": step, "valid": is_call and schema.findings(arguments) == []})
     return checks
