@@ -95,6 +95,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     the case was recorded; not in the digest either, since another recording is the same case. `expected_answer`: the
     final answer of golds that are made once all tools are known. `origin`: None where the format does not say it.
     `absent`: why nobody can be asked, of a case that the source lists and does not hold; it is planned, never scored.
+    `cluster`: cases with the same name here are not independent of each other (cut from one document, say); a label
+    like the slices. Empty: the case stands for itself.
     """
 
     id: str
@@ -109,6 +111,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     expected_answer: str | None = None
     origin: Origin | None = None
     absent: str = ""
+    cluster: str = ""
 
     def offered(self) -> list[dict[str, Any]]:
         """The tools that the model gets: the repository's own spec of a name wins over the task's."""

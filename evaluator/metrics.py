@@ -92,6 +92,7 @@ def summarize(
             slices=case.slices,
             critical=case.critical,
             golds=case.golds,
+            cluster=case.cluster,
             attempts=list(attempts.get(case.id, ())),
         )
         for case in task.cases

@@ -14,12 +14,14 @@ from msgspec import UNSET, UnsetType
 
 from evaluator.cases import Case, Request, SourceRef, Subject
 from evaluator.errors import UserError, user_error
-from evaluator.transcript import Infrastructure, Transcript
+from evaluator.transcript import Infrastructure, Transcript, Usage
 
 SCHEMA_VERSION = 1
 
 VerdictWord = Literal["pass", "regression", "drift", "inconclusive"]
 Status = Literal["scored", "infrastructure", "stale", "not_run"]
+# What can move under a figure. None of them: nothing moved, or nobody can say which did.
+LayerWord = Literal["change", "validator", "provider", "model"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -83,6 +85,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     slices: list[str] = []
     critical: bool = False
     golds: list[Transcript] = []
+    cluster: str = ""
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,6 +149,46 @@ class CanaryResults(msgspec.Struct, frozen=True, kw_only=True):
     cases: list[CanaryResult]
 
 
+class LiveCanary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A request of trapgate's own that the provider was sent in this run. `digest`: of all that was sent but the model;
+    `attempts`: for each `valid` or `invalid` (by the canary's schema), `refused` (the schema was), else the kind of an
+    infrastructure failure. `message`: what the provider said first of those that it refused or failed."""
+
+    id: str
+    digest: str
+    attempts: list[str]
+    message: str = ""
+
+
+class LiveCanaries(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The live canaries of a run. `silent`: why none was sent, in words, empty where they were. `usage`: of all of
+    them, which is no part of the run's totals."""
+
+    canaries: list[LiveCanary] = []
+    silent: str = ""
+    usage: Usage | None = None
+
+
+class Control(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The control arm: suspected cases asked again now, side by side: `base` with what the baseline was made with,
+    `change` with what this run was. Only the cases that were asked are in these tasks. `silent`: why it was not asked,
+    in words, empty where it was. `left`: suspected cases beyond its budget."""
+
+    base: list[TaskResult] = []
+    change: list[TaskResult] = []
+    silent: str = ""
+    left: int = 0
+
+
+class Witness(msgspec.Struct, frozen=True, kw_only=True):
+    """What one witness says. `state`: `steady` (its layer is as it was; of the control arm: the base still does well),
+    `moved`, or `silent`, and then `text` says why."""
+
+    name: Literal["replay_canaries", "baseline_rescored", "live_canaries", "control_arm"]
+    state: Literal["steady", "moved", "silent"]
+    text: str
+
+
 class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
     """What a figure depends on besides the change. Each map is name → version or digest.
 
@@ -163,8 +206,8 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One sentence for a person, and where it comes from. `kind`: `canary`, `validator`, `coverage`, `baseline`,
-    `stale`, `rule`, `floor`, `critical`, `source`, `provider`, `model`, `task`, `config`, or
-    `note`, which belongs into the first lines."""
+    `comparison` (cases that changed or were removed), `stale`, `rule`, `floor`, `critical`, `provider`, `model`,
+    `task`, `config`, or `note`, which belongs into the first lines."""
 
     kind: str
     text: str
@@ -175,7 +218,9 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How sure a difference is. `test`: `mcnemar`, `sign-flip`, `deterministic` or `none`; `p` one-sided in the bad
     direction; `n` paired cases; `worse` and `better` count cases; `difference` is now − baseline over paired cases;
-    `detectable`: the smallest drop this suite would show with 80 % power, None where that cannot be said."""
+    `detectable`: the smallest drop this suite would show with 80 % power, None where that cannot be said. `adjusted`:
+    p after Holm's correction over all `family` tests that could block this run; None where it was tested alone.
+    `clusters`: how many groups of cases the test takes as one each, None where every case stands for itself."""
 
     test: str
     n: int
@@ -187,12 +232,16 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     high: float | None = None
     detectable: float | None = None
     underpowered: bool = False
+    adjusted: float | None = None
+    family: int = 1
+    clusters: int | None = None
 
 
 class RuleResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One gate rule on one task. `outcome`: `ok`, `fail`, `warn` or `inconclusive`; `text` says why. `worse`: ids of
     the paired cases whose own value of the metric became worse, most harm first, at most 50; `evidence.worse` counts
-    all of them. Empty for a limit on the figure itself, which holds for no single case."""
+    all of them. Empty for a limit on the figure itself, which holds for no single case. `anchor`: held against the last
+    baseline that somebody accepted, not the current one, so that small drops do not add up unseen."""
 
     rule: str
     metric: str
@@ -204,6 +253,7 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     now: float | None = None
     evidence: Evidence | None = None
     worse: list[str] = []
+    anchor: bool = False
 
 
 class CaseChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -239,13 +289,17 @@ class TaskComparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What differs from the baseline. `baseline`: which one it is, in words. `fingerprint`: differences in words.
-    `validator_drift`: cases whose stored baseline verdict today's scorers do not give again, in words."""
+    """What differs from the baseline. `baseline`: which one it is, in words; `anchor`: the same of the last one that
+    somebody accepted, empty where that is the baseline itself. `fingerprint`: differences in words; `subject`: names of
+    the entries of `Fingerprint.subject` that differ. `validator_drift`: cases whose stored baseline verdict today's
+    scorers do not give again, in words."""
 
     baseline: str
     tasks: list[TaskComparison]
     fingerprint: list[str] = []
     validator_drift: list[str] = []
+    subject: list[str] = []
+    anchor: str = ""
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
@@ -268,13 +322,26 @@ class Alone(msgspec.Struct, frozen=True, kw_only=True):
 
     verdict: VerdictWord
     reasons: list[Reason]
+    layer: LayerWord | None = None
+
+
+class Acceptance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who made a run the baseline, when (ISO 8601, UTC) and why. `explicit` false: nobody decided it, the run passed
+    with full coverage and moved the baseline by itself."""
+
+    by: str
+    at: str
+    why: str
+    explicit: bool = True
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One run, complete. `selection`: task names asked for, None for all. `warnings`: what a reader should know but the
     verdict does not rest on. Times are ISO 8601 in UTC. `commit`: of the repository under test, None where unknown.
-    `beside`: the same tasks by the other models of `models`, each compared and judged by itself; `verdict` and
-    `reasons` are then of all of them, and `alone` has those of this one."""
+    `beside`: the same tasks by the other models of `models`, each compared and judged by itself; `verdict`, `layer` and
+    `reasons` are then of all of them, and `alone` has those of this one. `layer`: what moved, by the decision table of
+    `evaluator.decision`. `unchanged`: nothing that matters differs from the baseline, so no model was asked and the
+    baseline's own answers are judged again. `accepted`: somebody who may do so accepts what the verdict says."""
 
     schema_version: int
     evaluator: str
@@ -294,22 +361,28 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     commit: str | None = None
     beside: list[Run] = []
     alone: Alone | None = None
+    layer: LayerWord | None = None
+    witnesses: list[Witness] = []
+    live: LiveCanaries | None = None
+    control: Control | None = None
+    unchanged: bool = False
+    accepted: Acceptance | None = None
 
 
-class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
-    """Who made a run the baseline, when (ISO 8601, UTC) and why."""
+class Anchor(msgspec.Struct, frozen=True, kw_only=True):
+    """The last run that somebody accepted explicitly."""
 
-    by: str
-    at: str
-    why: str
+    accepted: Acceptance
+    run: Run
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that somebody accepted."""
+    """The run that others are compared with. `anchor`: the last explicitly accepted one, where this is another."""
 
     schema_version: int
     accepted: Acceptance
     run: Run
+    anchor: Anchor | None = None
 
 
 def models_of(run: Run) -> list[str]:
@@ -345,6 +418,8 @@ def decode_baseline(data: bytes, where: str) -> Baseline:
     """A `Baseline` from bytes; errors as `decode_run`."""
     baseline: Baseline = _decode(_BASELINE, data, where)
     _refuse_inconsistent(baseline.run, where)
+    if baseline.anchor is not None:
+        _refuse_inconsistent(baseline.anchor.run, f"{where}, anchor")
     if not any(task.cases for task in baseline.run.tasks):
         raise _unreadable(where, "a baseline without a case")
     return baseline

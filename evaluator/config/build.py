@@ -12,6 +12,7 @@ from evaluator.config.types import (
     BaselineConfig,
     CommandConfig,
     Config,
+    DriftConfig,
     GateConfig,
     Include,
     Limits,
@@ -51,8 +52,9 @@ def build(document: Document, text: str) -> Config:
         canaries=None if canaries == BUILTIN_CANARIES else canaries,
         price=Price(**_floats(values["price"])) if "price" in values else None,
         tasks=[_task(document, name) for name in values["tasks"]],
-        baseline=BaselineConfig(**values.get("baseline", {})),
+        baseline=_baseline(values.get("baseline", {})),
         gate=_gate(document, values.get("gate", {})),
+        drift=_drift(values.get("drift", {})),
         limits=_limits(values.get("limits", {})),
         notes=_notes(document),
         **{key: values[key] for key in ("name", "system", "tools", "structured") if key in values},
@@ -115,6 +117,14 @@ def _gate(document: Document, values: Values) -> GateConfig:
     lines = [document.position(("gate", "rules", index))[0] for index in range(len(values["rules"]))]
     rules = [Rule(line=line, **_floats(rule)) for line, rule in zip(lines, values["rules"], strict=True)]
     return GateConfig(rules=rules, **figures)
+
+
+def _baseline(values: Values) -> BaselineConfig:
+    return BaselineConfig(**values | ({"keep": int(values["keep"])} if "keep" in values else {}))
+
+
+def _drift(values: Values) -> DriftConfig:
+    return DriftConfig(**values | ({"control_cases": int(values["control_cases"])} if "control_cases" in values else {}))
 
 
 def _limits(values: Values) -> Limits:

@@ -41,13 +41,14 @@ _REPLACING = frozenset(
 )
 _PLACES = "Leave it out: model, prompts, tools and the shape of the answer have places of their own in trap.yaml."
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BRANCH = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|/|$|lock(?:/|$))|/(?=[A-Za-z0-9]))*")
 LIMITS = ("min", "max", "max_drop", "max_rise")
 
 
 def problems(document: Document) -> Iterator[Problem]:
     """Each fault of the document beyond its shape, in no order."""
     yield from _model(document)
-    yield from _unsupported(document)
+    yield from _branch(document)
     yield from _command(document)
     yield from _trust(document)
     yield from _parameters(document)
@@ -91,11 +92,13 @@ def _unexpanded(document: Document, path: Path_, text: str) -> Iterator[Problem]
         yield document.problem(path, message, "Write the value itself.")
 
 
-def _unsupported(document: Document) -> Iterator[Problem]:
-    store = _at(document, ("baseline", "store"), str)
-    if store not in ("", "file"):
-        message = f"baseline.store: {quoted(store)} is not supported yet"
-        yield document.problem(("baseline", "store"), message, "Write `store: file`.")
+def _branch(document: Document) -> Iterator[Problem]:
+    """A name that git takes for a branch (git-check-ref-format), and no more: it becomes part of an address."""
+    path = ("baseline", "branch")
+    branch = _at(document, path, str)
+    if branch and not _BRANCH.fullmatch(branch):
+        mend = "Letters, digits, `-`, `_` and `.`, with `/` between parts that begin with a letter or digit."
+        yield document.problem(path, f"{place(path)}: {quoted(branch)} is no name of a branch", mend)
 
 
 def _command(document: Document) -> Iterator[Problem]:

@@ -44,10 +44,13 @@ class TaskConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BaselineConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """`path` is relative to the folder of trap.yaml."""
+    """`store`: `file`, and then `path` is relative to the folder of trap.yaml; or `branch`, a git branch of the
+    repository on GitHub, which keeps the last `keep` baselines of each branch."""
 
-    store: Literal["file"] = "file"
+    store: Literal["file", "branch"] = "file"
     path: str = ".trap/baseline.json"
+    branch: str = "trapgate-baselines"
+    keep: int = 20
     allow_missing: bool = False
 
 
@@ -66,11 +69,21 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """`rules` None: the default rules (pass_rate may not drop, on each task)."""
+    """`rules` None: the default rules (pass_rate may not drop, on each task). `on_drift`: what provider or model drift
+    does; validator drift always fails."""
 
     alpha: float = 0.02
     coverage: float = 0.95
+    on_drift: Literal["fail", "warn"] = "fail"
     rules: list[Rule] | None = None
+
+
+class DriftConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """`live_canaries`: whether the provider is sent a few requests of trapgate's own. `control_cases`: how many
+    suspected cases are asked again with what the baseline was made with, 0 for none."""
+
+    live_canaries: bool = True
+    control_cases: int = 20
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,5 +135,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     tasks: list[TaskConfig] = []
     baseline: BaselineConfig = BaselineConfig()
     gate: GateConfig = GateConfig()
+    drift: DriftConfig = DriftConfig()
     limits: Limits = Limits()
     notes: list[str] = []

@@ -252,7 +252,7 @@ PATH_MEND = "    Write a path relative to that folder, without `..`."
         (TASKS + "modle: x\n", 'trap.yaml:2:1: unknown key "modle"; did you mean "model"?'),
         (
             TASKS + "baseline: {qqq: 1}\n",
-            'trap.yaml:2:12: unknown key "qqq" in baseline\n    Known keys: allow_missing, path, store.',
+            'trap.yaml:2:12: unknown key "qqq" in baseline\n    Known keys: allow_missing, branch, keep, path, store.',
         ),
         (
             "tasks: {../a: {source: ./a}}\n",
@@ -407,8 +407,13 @@ PATH_MEND = "    Write a path relative to that folder, without `..`."
             f'trap.yaml:2:18: baseline.path: ".git/config" lies inside .git\n{PATH_MEND}',
         ),
         (
+            TASKS + "baseline: {branch: a/../b}\n",
+            'trap.yaml:2:20: baseline.branch: "a/../b" is no name of a branch\n'
+            "    Letters, digits, `-`, `_` and `.`, with `/` between parts that begin with a letter or digit.",
+        ),
+        (
             TASKS + "baseline: {store: s3}\n",
-            'trap.yaml:2:19: baseline.store: "s3" is not supported yet\n    Write `store: file`.',
+            'trap.yaml:2:19: baseline.store: wanted one of file, branch, got the text "s3"',
         ),
         (
             f"tasks: {{a: {{judge: both, source: git+https://host/owner/repo@{COMMIT}}}}}\n",

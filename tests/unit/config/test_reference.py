@@ -15,7 +15,18 @@ from jsonschema import Draft202012Validator
 from evaluator import config
 from evaluator.config.shape import SCHEMA_FILE, schema
 from evaluator.config.starter import SCHEMA_ADDRESS
-from evaluator.config.types import BaselineConfig, Config, GateConfig, Include, Limits, Price, Retry, Rule, TaskConfig
+from evaluator.config.types import (
+    BaselineConfig,
+    Config,
+    DriftConfig,
+    GateConfig,
+    Include,
+    Limits,
+    Price,
+    Retry,
+    Rule,
+    TaskConfig,
+)
 from evaluator.vocabulary import known_metrics
 
 PAGE = Path(__file__).parents[3] / "docs" / "trap-yaml.md"
@@ -90,6 +101,7 @@ def test_the_page_gives_no_default_that_the_schema_lacks() -> None:
         (Include, "tasks.*.include."),
         (BaselineConfig, "baseline."),
         (GateConfig, "gate."),
+        (DriftConfig, "drift."),
         (Rule, "gate.rules[]."),
         (Limits, "limits."),
         (Price, "price."),
