@@ -40,6 +40,8 @@ bench: $(VENV)/.test
 	$(BIN)/python -m bench.commands
 	$(BIN)/python -m bench.isolation
 	$(BIN)/python -m bench.judging
+	$(BIN)/python -m bench.power --quick
+	$(BIN)/python -m bench.baseline_size
 
 schemas: $(VENV)/.test
 	$(BIN)/python -m evaluator.schemas docs/schemas

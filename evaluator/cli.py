@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import importlib
 import io
 import os
 import sys
@@ -69,6 +70,17 @@ examples:
 examples:
   trapgate baseline accept --why "gpt-4.1-mini, prompt 3"
   trapgate baseline accept --results nightly/results.json --why "nightly of 3 May"
+""",
+    "move": """\
+example:
+  trapgate baseline move    # on the default branch, after trapgate run: nobody accepts, the run must have passed
+
+exit codes: 0 moved, 3 not moved, and why
+""",
+    "history": """\
+examples:
+  trapgate baseline history
+  trapgate baseline history --branch release/2 --json
 """,
     "pin": """\
 example:
@@ -133,6 +145,11 @@ def _parser() -> argparse.ArgumentParser:
     _config_option(run)
     run.add_argument("--task", action="append", metavar="T", help="only this task; may be given several times")
     run.add_argument("--cache", action="store_true", help="do not pay again for requests that were answered before")
+    run.add_argument(
+        "--skip-unchanged",
+        action="store_true",
+        help="ask nothing where nothing that matters differs from the baseline; its answers are judged again",
+    )
     run.add_argument("--model", metavar="M", help="another model than trap.yaml's, e.g. openai/gpt-4.1-mini")
     _unsafe_option(run)
     _output_option(run)
@@ -170,17 +187,8 @@ def _parser() -> argparse.ArgumentParser:
     _unsafe_option(compare)
     _json_option(compare)
 
-    baseline = commands.add_parser("baseline", help="accept or show the stored baseline")
-    actions = baseline.add_subparsers(title="actions", metavar="ACTION", required=True)
-    accept = _command(actions, "accept", "make a run the baseline", commands_module("accept"))
-    _config_option(accept)
-    accept.add_argument(
-        "--results", metavar="FILE", type=Path, help="the run to accept (trapgate-results/results.json)"
-    )
-    accept.add_argument("--why", metavar="TEXT", help="why this run is the baseline now")
-    show = _command(actions, "show", "say what the baseline holds", commands_module("show"))
-    _config_option(show)
-    _json_option(show)
+    baseline = commands.add_parser("baseline", help="accept, move, show or list the stored baselines")
+    _baseline_actions(baseline.add_subparsers(title="actions", metavar="ACTION", required=True))
 
     pin = _command(commands, "pin", "turn branches and tags of sources into commits, in place", commands_module("pin"))
     pin.add_argument("file", metavar="FILE", type=Path, nargs="?", default=Path("trap.yaml"))
@@ -208,13 +216,27 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def commands_module(name: str) -> Callable[[argparse.Namespace], int]:
-    """The function `name` of `evaluator.commands`, imported when it is called, so that --help needs no other module."""
+def _baseline_actions(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    def action(name: str, summary: str) -> argparse.ArgumentParser:
+        parser = _command(actions, name, summary, commands_module(name, "evaluator.baseline_commands"))
+        _config_option(parser)
+        parser.add_argument("--branch", metavar="B", help="of the code, with `store: branch`; the one checked out")
+        return parser
+
+    accept = action("accept", "make a run the baseline")
+    accept.add_argument("--why", metavar="TEXT", help="why this run is the baseline now")
+    move = action("move", "make a run the baseline that passed with full coverage; nobody accepts it")
+    for parser in (accept, move):
+        parser.add_argument("--results", metavar="FILE", type=Path, help="the run (trapgate-results/results.json)")
+    for parser in (action("show", "say what the baseline holds"), action("history", "list what was the baseline")):
+        _json_option(parser)
+
+
+def commands_module(name: str, module: str = "evaluator.commands") -> Callable[[argparse.Namespace], int]:
+    """The function `name` of `module`, imported when it is called, so that --help needs no other module."""
 
     def command(options: argparse.Namespace) -> int:
-        from evaluator import commands
-
-        function: Callable[[argparse.Namespace], int] = getattr(commands, name)
+        function: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(module), name)
         return function(options)
 
     return command

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from evaluator import config as configuration
-from evaluator.baselines import BaselineState, Found, Missing, file
+from evaluator.baselines import BaselineState, Found, Missing, file, stores
 from evaluator.config.types import Config
 from evaluator.errors import EXIT_CONFIGURATION, EXIT_DRIFT, EXIT_INCONCLUSIVE, EXIT_PASS, user_error
 from evaluator.gate import exit_code
 from evaluator.results import (
     SCHEMA_VERSION,
-    Acceptance,
     Baseline,
     Run,
-    decode_baseline,
     decode_run,
     decode_run_or_baseline,
     encode,
-    models_of,
     not_accepted,
 )
 
@@ -47,13 +42,14 @@ def run(options: argparse.Namespace) -> int:
             folder=folder,
             output=options.output,
             cache=_cache(os.environ),
-            baseline=_baseline(config, folder),
+            baseline=_baseline(config, options.config),
             progress=progress(sys.stderr),
             environ=os.environ,
             model=options.model,
             tasks=options.task,
             commit=_git("rev-parse", "HEAD"),
             reuse_answers=options.cache,
+            skip_unchanged=options.skip_unchanged,
             stop=stop,
             unsafe_judges=options.unsafe_judges,
         )
@@ -75,7 +71,7 @@ def score(options: argparse.Namespace) -> int:
         folder=folder,
         output=options.output,
         cache=_cache(os.environ),
-        baseline=_baseline(config, folder) if config is not None else None,
+        baseline=_baseline(config, options.config) if config is not None else None,
         environ=os.environ,
         unsafe_judges=options.unsafe_judges,
     )
@@ -176,53 +172,6 @@ def compare(options: argparse.Namespace) -> int:
     return exit_code(result)
 
 
-def accept(options: argparse.Namespace) -> int:
-    """`trapgate baseline accept`: make a finished run the baseline, and end `allow_missing`."""
-    config, folder = _config(options.config)
-    results = options.results or Path("trapgate-results") / "results.json"
-    result = decode_run(_bytes(results), str(results))
-    _refuse_unfit(result, results, config)
-    if left := [model for model in config.models if model not in models_of(result)]:
-        what = f"it does not have every model of {config.path}: {', '.join(left)} is missing"
-        raise user_error("accept-partial", what, where=str(results), mend="Run again without --model.")
-    accepted = Acceptance(by=_who(os.environ), at=_now(), why=options.why or "no reason given")
-    path = folder / config.baseline.path
-    file.write(path, Baseline(schema_version=SCHEMA_VERSION, accepted=accepted, run=result))
-    print(f"accepted the run of {result.started} ({result.verdict}): {_in_short(result)}")
-    for each in (result, *result.beside):
-        for line in _never_passed(each):
-            print(line)
-    print(f"baseline written to {path}")
-    if config.baseline.allow_missing:
-        from evaluator.config.edit import set_scalar
-
-        text = options.config.read_text(encoding="utf-8")
-        changed = set_scalar(text, ("baseline", "allow_missing"), False, str(options.config))
-        file.write_atomically(options.config, changed.encode())
-        print(f"{options.config}: baseline.allow_missing is false now that there is one")
-    return EXIT_PASS
-
-
-def show(options: argparse.Namespace) -> int:
-    """`trapgate baseline show`: what the baseline of trap.yaml holds."""
-    config, folder = _config(options.config)
-    path = folder / config.baseline.path
-    baseline = decode_baseline(_bytes(path), str(path))
-    if options.json:
-        _print_json(baseline)
-        return EXIT_PASS
-    accepted = baseline.accepted
-    print(f"{path}: accepted {accepted.at} by {accepted.by}: {accepted.why}")
-    for each in (baseline.run, *baseline.run.beside):
-        if baseline.run.beside:
-            print(f"  {models_of(each)[0]}")
-        for task in each.tasks:
-            rate = task.metrics.get("pass_rate")
-            shown = f"pass_rate {rate.value:.2f}" if rate is not None else "no pass_rate"
-            print(f"  {task.name}: {len(task.cases)} cases × {task.repeats}, {task.scored} attempts scored, {shown}")
-    return EXIT_PASS
-
-
 def pin(options: argparse.Namespace) -> int:
     """`trapgate pin`: branches and tags become commits, in place."""
     from evaluator.sources.pin import pin as pin_file
@@ -318,8 +267,10 @@ def _config(path: Path) -> tuple[Config, Path]:
     return configuration.load(path), path.parent
 
 
-def _baseline(config: Config, folder: Path) -> BaselineState:
-    return file.read(folder / config.baseline.path, config.baseline.path)
+def _baseline(config: Config, path: Path) -> BaselineState:
+    """The baseline of `config`, the trap.yaml at `path`, from whichever store it names."""
+    store = stores.open_store(config, path.parent, os.environ)
+    return store.read(stores.here(config, path, os.environ))
 
 
 def _bytes(path: Path) -> bytes:
@@ -338,56 +289,6 @@ def _as_baseline(run: Run) -> Baseline:
     return Baseline(schema_version=SCHEMA_VERSION, accepted=not_accepted(run), run=run)
 
 
-def _refuse_unfit(run: Run, path: Path, config: Config) -> None:
-    """A baseline is the ruler of every later run: one that is broken or has gaps would let regressions through."""
-    for other in run.beside:
-        _refuse_unfit(other, path, config)
-    guarding = [
-        f"{task.name}/{case.id}"
-        for task in run.tasks
-        for case in task.cases
-        if case.critical and case.id in task.faults
-    ]
-    if guarding:
-        what = f"critical cases that can never pass would guard nothing ({', '.join(guarding[:5])})"
-        raise user_error("accept-incomplete", what, where=str(path), mend="`trapgate validate` says what to mend.")
-    broken = [canary.id for canary in run.canaries.cases if not canary.ok]
-    mend = "Run again, and accept a run that is complete."
-    if broken or not run.canaries.cases:
-        what = f"its canaries failed ({', '.join(broken) or 'none was scored'}): the validators cannot be trusted"
-        raise user_error("accept-drift", what, where=str(path), mend="Find out why first: `trapgate canaries`.")
-    if any(a.transcript and a.transcript.cached for t in run.tasks for c in t.cases for a in c.attempts):
-        what = "some of its answers come from the cache: they are older than the run and cost nothing"
-        raise user_error("accept-cached", what, where=str(path), mend="Run again without --cache.")
-    names, wanted = {task.name for task in run.tasks}, {task.name for task in config.tasks}
-    if run.selection is not None or names != wanted:
-        what = f"it holds the tasks {', '.join(sorted(names))}; {config.path} has {', '.join(sorted(wanted))}"
-        raise user_error("accept-partial", what, where=str(path), mend=mend)
-    wanted_repeats = {task.name: task.repeats for task in config.tasks}
-    few = [
-        f"{task.name} {task.repeats} of {n}" for task in run.tasks if task.repeats < (n := wanted_repeats[task.name])
-    ]
-    if few:
-        what = f"it made fewer attempts a case than {config.path} asks for ({', '.join(few)})"
-        raise user_error("accept-incomplete", what, where=str(path), mend=mend)
-    short = [f"{task.name} {task.scored} of {task.planned}" for task in run.tasks if task.scored < task.planned]
-    if short or not run.tasks:
-        what = f"not every planned attempt was scored ({', '.join(short) or 'no task'})"
-        raise user_error("accept-incomplete", what, where=str(path), mend=mend)
-
-
-def _who(environ: Mapping[str, str]) -> str:
-    """Who accepts: the actor of a workflow, git's user name, or the user of this machine."""
-    if environ.get("GITHUB_ACTOR"):
-        return environ["GITHUB_ACTOR"]
-    if name := _git("config", "user.name"):
-        return name
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
-
-
 def _git(*arguments: str) -> str | None:
     """What git says in the work folder; None where it says nothing."""
     try:
@@ -401,23 +302,6 @@ def _cache(environ: Mapping[str, str]) -> Path:
     """Where fetched sources are kept between runs (XDG base directory specification)."""
     base = environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "trapgate"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _never_passed(run: Run) -> Iterator[str]:
-    """What a baseline cannot guard: cases that fail in all their attempts."""
-    for task in run.tasks:
-        failed = [case.id for case in task.cases if not any(attempt.passed for attempt in case.attempts)]
-        if failed:
-            shown = ", ".join(failed[:5]) + (f" and {len(failed) - 5} more" if len(failed) > 5 else "")
-            yield f"{task.name}: {len(failed)} cases pass in no attempt and guard nothing: {shown}"
-
-
-def _in_short(run: Run) -> str:
-    return ", ".join(f"{task.name} {len(task.cases)} cases" for task in run.tasks)
 
 
 def _print_json(document: Any) -> None:

@@ -7,7 +7,8 @@ against the coverage of the comparison; nothing is left out in silence.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
 import msgspec
@@ -101,13 +102,16 @@ def _scored(case: CaseResult) -> bool:
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """A metric on both sides of the same cases: a mean, or the sum of an amount. `missing`: cases that had a value in
-    the baseline and have none now. `worse`: those whose value became worse, most harm first, at most `MAX_WORSE`."""
+    the baseline and have none now. `worse`: those whose value became worse, most harm first, at most `MAX_WORSE`.
+    `harm`: the change in the bad direction of each case, or of each cluster in all; `at_level` works out from it what
+    the suite can show."""
 
     baseline: float
     now: float
     evidence: Evidence
     missing: list[str]
     worse: list[str]
+    harm: list[float] = []
 
 
 def difference(
@@ -121,24 +125,28 @@ def difference(
     """A metric's change over `pairs` (all of the pairing's) that have a value on both sides; None where none has.
 
     One attempt a case and values of 0 or 1 on both sides: exact McNemar. Otherwise the mean over a case's attempts,
-    then a sign-flip test of the paired differences. Recordings on both sides: no test, any change is real.
+    then a sign-flip test of the paired differences. Where cases hang together in clusters, a cluster's differences are
+    summed and flipped as one; by the baseline's clusters, for a change that puts all cases into one would see nothing
+    ever be significant. Recordings on both sides: no test, any change is real.
     """
-    before, after, missing, harmed = [], [], [], []
+    before, after, missing, harmed, clusters = [], [], [], [], []
     sign = 1.0 if higher_is_better else -1.0
+    as_they_are = pairing.deterministic or metric in AMOUNT_METRICS
     for each in pairing.pairs if pairs is None else pairs:
         # The same k on both sides: pass^3 of one run is not to be held against pass^5 of another.
-        old = case_value(metric, each.baseline, pairing.k)
-        new = case_value(metric, each.now, pairing.k)
+        sides = (each.baseline, each.now) if as_they_are else _evened(each)
+        old, new = (case_value(metric, case, pairing.k) for case in sides)
         if old is not None and new is not None:
             before.append(old)
             after.append(new)
+            clusters.append(each.baseline.cluster)
             if (harm := sign * (old - new)) > _SAME:
                 harmed.append((-harm, each.now.id))
         elif old is not None:
             missing.append(each.now.id)
     if not before:
         return None
-    found = evidence(before, after, alpha, pairing.deterministic, higher_is_better=higher_is_better)
+    found = evidence(before, after, alpha, pairing.deterministic, higher_is_better=higher_is_better, clusters=clusters)
     is_amount = metric in AMOUNT_METRICS
     return Difference(
         baseline=math.fsum(before) if is_amount else fmean(before),
@@ -146,33 +154,72 @@ def difference(
         evidence=_of_sums(found, len(before)) if is_amount else found,
         missing=missing,
         worse=[case_id for _, case_id in sorted(harmed)[:MAX_WORSE]],
+        harm=statistics.clustered_sums([sign * (old - new) for old, new in zip(before, after, strict=True)], clusters),
     )
 
 
-def _of_sums(found: Evidence, n: int) -> Evidence:
+def _evened(each: Pair) -> tuple[CaseResult, CaseResult]:
+    """Both sides with the first scored attempts of each, as many as the one that has fewer. The mean of one attempt and
+    that of five scatter differently, and a sign-flip test takes that for evidence (`bench.power` shows it)."""
+    sides = (each.baseline, each.now)
+    scored = [[attempt for attempt in case.attempts if attempt.status == "scored"] for case in sides]
+    fewer = min(map(len, scored))
+    if all(len(attempts) == fewer for attempts in scored):
+        return sides
+    old, new = (
+        msgspec.structs.replace(case, attempts=attempts[:fewer]) for case, attempts in zip(sides, scored, strict=True)
+    )
+    return old, new
+
+
+def at_level(change: Difference, metric: str, alpha: float) -> Evidence:
+    """The evidence of `change` with what its suite can show at another level: the one that is left of alpha where
+    several tests share it."""
+    found = change.evidence
+    if found.test == "deterministic":
+        return found
+    again = msgspec.structs.replace(
+        found,
+        detectable=_detectable(change.harm, found.n, alpha, binary=found.test == "mcnemar"),
+        underpowered=_underpowered(change.harm, alpha),
+    )
+    return _of_sums(again, found.n, only=("detectable",)) if metric in AMOUNT_METRICS else again
+
+
+def _of_sums(found: Evidence, n: int, only: Sequence[str] = ("difference", "low", "high", "detectable")) -> Evidence:
     """Evidence on a mean over n cases, as evidence on their sum."""
-    scaled = {
-        name: value * n if (value := getattr(found, name)) is not None else None
-        for name in ("difference", "low", "high", "detectable")
-    }
+    scaled = {name: value * n if (value := getattr(found, name)) is not None else None for name in only}
     return msgspec.structs.replace(found, **scaled)
 
 
 def evidence(
-    before: Sequence[float], after: Sequence[float], alpha: float, deterministic: bool, *, higher_is_better: bool
+    before: Sequence[float],
+    after: Sequence[float],
+    alpha: float,
+    deterministic: bool,
+    *,
+    higher_is_better: bool,
+    clusters: Sequence[str] = (),
 ) -> Evidence:
-    """How sure the difference between two equally long lists of case values is. Raises ValueError for empty lists."""
+    """How sure the difference between two equally long lists of case values is. `clusters`: the cluster of each, empty
+    where it stands for itself. Raises ValueError for empty lists."""
     sign = 1.0 if higher_is_better else -1.0
     harm = [sign * (old - new) for old, new in zip(before, after, strict=True)]
     worse, better = sum(h > _SAME for h in harm), sum(h < -_SAME for h in harm)
     difference = fmean(after) - fmean(before)
     n = len(harm)
+    interval: tuple[float, float] | None
     if deterministic:
         return Evidence(test="deterministic", n=n, worse=worse, better=better, difference=difference)
-    binary = all(value in (0.0, 1.0) for value in (*before, *after))
-    if binary:
+    sums = statistics.clustered_sums(harm, clusters or [""] * n)
+    clustered = len(sums) < n
+    binary = not clustered and all(value in (0.0, 1.0) for value in (*before, *after))
+    if clustered:
+        p = statistics.sign_flip(sums)
+        interval = statistics.clustered_mean_interval(harm, clusters)
+    elif binary:
         p = statistics.mcnemar(worse, better)
-        interval: tuple[float, float] | None = statistics.paired_proportion_interval(worse, better, n)
+        interval = statistics.paired_proportion_interval(worse, better, n)
     else:
         p = statistics.sign_flip(harm)
         interval = statistics.mean_interval(harm)
@@ -187,13 +234,21 @@ def evidence(
         p=p,
         low=ends[0],
         high=ends[1],
-        detectable=_detectable(harm, alpha, binary=binary),
-        underpowered=worse + better < statistics.fewest_discordant(alpha),
+        detectable=_detectable(sums, n, alpha, binary=binary),
+        underpowered=_underpowered(sums, alpha),
+        clusters=len(sums) if clustered else None,
     )
 
 
-def _detectable(harm: Sequence[float], alpha: float, *, binary: bool) -> float | None:
-    by_spread = statistics.detectable_mean(harm, alpha)
+def _underpowered(harm: Sequence[float], alpha: float) -> bool:
+    """Whether so few cases, or clusters, changed that no test at this level can be significant."""
+    return sum(abs(h) > _SAME for h in harm) < statistics.fewest_discordant(alpha)
+
+
+def _detectable(harm: Sequence[float], n: int, alpha: float, *, binary: bool) -> float | None:
+    """The smallest drop of the mean over `n` cases that `harm`, by case or by cluster, would show."""
+    spread = statistics.detectable_mean(harm, alpha)
+    by_spread = spread * len(harm) / n if spread is not None else None
     by_count = statistics.detectable_share(len(harm), alpha)
     if by_count is None:  # too few cases for any drop to be significant
         return None
@@ -278,22 +333,53 @@ def critically_failed(each: Pair) -> bool:
     return each.critical and old == 1.0 and new == 0.0
 
 
+# A value that only says whether something is the same: a digest, or what is left of one.
+_DIGEST = re.compile(r'"?(?:[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64})"?')
+_DIGITS = 12
+_SUBJECT_WORDS = {"system": "system prompt", "params.files": "files of the solution"}
+_ANSWERED_WORDS = {"models": "model answered", "system_fingerprints": "system fingerprint answered"}
+
+
 def fingerprint_differences(before: Fingerprint, after: Fingerprint) -> list[str]:
-    """What differs, in words, one line each: "jsonschema 4.25.1 → 4.26.0"."""
-    lines = []
-    for label, old, new in (
-        ("", before.packages, after.packages),
-        ("scorer ", before.scorers, after.scorers),
-        ("", before.subject, after.subject),
-        ("source of ", before.sources, after.sources),
-    ):
-        for name in sorted(old.keys() | new.keys()):
-            if old.get(name) != new.get(name):
-                lines.append(f"{label}{name} {old.get(name, '(absent)')} → {new.get(name, '(absent)')}")
-    for name in sorted(before.answered.keys() & after.answered.keys()):
-        if before.answered[name] != after.answered[name]:
-            lines.append(f"{name} that answered {_list(before.answered[name])} → {_list(after.answered[name])}")
-    return lines
+    """What differs, in words, one line each: "jsonschema 4.25.1 → 4.26.0", "tools/refund changed"."""
+    return [
+        *_differing(before.packages, after.packages, str),
+        *_differing(before.scorers, after.scorers, lambda name: f"scorer {name}"),
+        *_differing(before.subject, after.subject, lambda name: _SUBJECT_WORDS.get(name, name)),
+        *_differing(before.sources, after.sources, lambda name: f"source of {name}", digits=_DIGITS),
+        *(
+            f"{_ANSWERED_WORDS.get(name, name)} {_list(before.answered[name])} → {_list(after.answered[name])}"
+            for name in sorted(before.answered.keys() & after.answered.keys())
+            if before.answered[name] != after.answered[name]
+        ),
+    ]
+
+
+def _differing(
+    before: Mapping[str, str], after: Mapping[str, str], title: Callable[[str], str], *, digits: int = 0
+) -> Iterator[str]:
+    """`digits`: how much is shown of a digest; 0: only that it differs."""
+    for name in sorted(before.keys() | after.keys()):
+        old, new = before.get(name), after.get(name)
+        if old == new:
+            continue
+        shown = [_readable(name, value, digits) for value in (old, new) if value is not None]
+        if old is None:
+            yield " ".join(part for part in (title(name), shown[0], "added") if part)
+        elif new is None:
+            yield f"{title(name)} removed"
+        else:
+            yield (
+                f"{title(name)} {shown[0]} → {shown[1]}"
+                if all(shown) and shown[0] != shown[1]
+                else f"{title(name)} changed"
+            )
+
+
+def _readable(name: str, value: str, digits: int) -> str:
+    """A version without the name that it repeats ("trace@2" is 2); of a digest its first digits, empty where none are
+    to be shown."""
+    return value.strip('"')[:digits] if _DIGEST.fullmatch(value) else value.removeprefix(f"{name}@")
 
 
 def _list(values: Iterable[str]) -> str:

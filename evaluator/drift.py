@@ -1,7 +1,8 @@
 """Which layer moved besides the change: validators, provider, model. Pure.
 
-The witnesses that need no further call: replay canaries (`evaluator.canaries`), the baseline scored again by today's
-validators, schemas that the provider took before and refuses now, and the model that says it answered.
+Four witnesses: replay canaries (`evaluator.canaries`), the baseline scored again by today's validators, live canaries
+(`evaluator.live`) and the control arm (`evaluator.control`). Beside them, what every call shows: a schema that the
+provider took before and refuses now, and the model that says it answered.
 """
 
 from __future__ import annotations
@@ -9,13 +10,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
+from typing import Literal
 
 import msgspec
 
 from evaluator import scoring
 from evaluator.cases import Case
 from evaluator.comparison import Pairing
-from evaluator.results import Attempt, CaseResult, Fingerprint, Reason, Run, Score, TaskResult
+from evaluator.control import Answer
+from evaluator.decision import ControlWord
+from evaluator.results import (
+    Attempt,
+    CanaryResults,
+    CaseResult,
+    Control,
+    Fingerprint,
+    Reason,
+    Run,
+    Score,
+    TaskResult,
+    Witness,
+)
 from evaluator.scoring import Ruler, Scorer
 from evaluator.transcript import Infrastructure
 
@@ -163,6 +178,59 @@ def provider_drift(
             )
         )
     return reasons
+
+
+def witnesses(
+    canaries: CanaryResults, rescored: Rescored | None, live: Witness | None, arm: Answer | None, asked: Control | None
+) -> list[Witness]:
+    """The line of each witness, in their order. `rescored`: the baseline's, None where there is none; `live`: None
+    where no live canary could be sent; `arm`: what the control arm says, None where nothing is suspected, or by the
+    answers of `asked` no longer."""
+    return [
+        _of_canaries(canaries),
+        _of_rescored(rescored),
+        live or Witness(name="live_canaries", state="silent", text="No model was asked in this run."),
+        _of_control(arm, asked),
+    ]
+
+
+def _of_canaries(canaries: CanaryResults) -> Witness:
+    failed = [canary.id for canary in canaries.cases if not canary.ok]
+    count = len(canaries.cases)
+    if not count:
+        return Witness(name="replay_canaries", state="moved", text="No replay canary was scored.")
+    if failed:
+        text = f"{len(failed)} of {count} recorded answers are judged otherwise than they must be: {_some(failed)}."
+        return Witness(name="replay_canaries", state="moved", text=text)
+    return Witness(
+        name="replay_canaries", state="steady", text=f"All {count} recorded answers are judged as they must be."
+    )
+
+
+def _of_rescored(rescored: Rescored | None) -> Witness:
+    if rescored is None:
+        return Witness(name="baseline_rescored", state="silent", text="There is no baseline to score again.")
+    count = sum(a.status == "scored" for task in rescored.tasks for case in task.cases for a in case.attempts)
+    if rescored.changes:
+        many = len(rescored.changes)
+        what = (
+            "1 stored verdict or figure of the baseline is" if many == 1 else f"{many} stored verdicts or figures are"
+        )
+        text = f"{what} not given again by today's validators."
+        return Witness(name="baseline_rescored", state="moved", text=text)
+    text = f"Today's validators judge all {count} stored attempts of the baseline as they were judged."
+    return Witness(name="baseline_rescored", state="steady", text=text)
+
+
+def _of_control(arm: Answer | None, asked: Control | None) -> Witness:
+    if arm is None and asked is not None and not asked.silent:
+        text = "What failed passed when it was asked again, so no drop is suspected."
+        return Witness(name="control_arm", state="steady", text=text)
+    if arm is None:
+        return Witness(name="control_arm", state="silent", text="No drop is suspected, so nothing was asked again.")
+    states: dict[ControlWord, Literal["steady", "moved", "silent"]] = {"holds": "steady", "fell": "moved"}
+    text = arm.text[:1].upper() + arm.text[1:]
+    return Witness(name="control_arm", state=states.get(arm.word, "silent"), text=f"{text.removesuffix('.')}.")
 
 
 def _refused_schema(attempt: Attempt) -> bool:

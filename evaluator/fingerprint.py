@@ -6,8 +6,10 @@ import platform
 from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
+import msgspec
+
 from evaluator import __version__, scoring
-from evaluator.cases import Task
+from evaluator.cases import SUBJECT, Subject, Task, short_digest
 from evaluator.results import Fingerprint, TaskResult
 
 # Whose behaviour can change a score or what a provider is asked.
@@ -23,6 +25,18 @@ def build(tasks: Iterable[Task], subject: Mapping[str, str], canaries: str) -> F
         subject=dict(subject),
         sources={task.name: task.source.commit or task.source.digest or "unknown" for task in tasks},
     )
+
+
+def of_subject(mark: Fingerprint, subject: Subject, tasks: Iterable[Task]) -> Fingerprint:
+    """`mark` with what is asked: the subject, and the tools that the tasks' own files hold."""
+    entries = {
+        f"{file}/{tool['name']} of {task.name}": short_digest(tool)
+        for task in tasks
+        for file, tools in task.tools.items()
+        if file != SUBJECT
+        for tool in tools
+    }
+    return msgspec.structs.replace(mark, subject=subject.entries() | entries)
 
 
 def _version(package: str) -> str:

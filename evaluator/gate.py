@@ -1,22 +1,25 @@
 """Rules → verdict. Pure; the one place that decides, and everything that could end in a wrong pass is decided here.
 
-Precedence: validator drift > inconclusive > regression > provider or model drift > pass. (A configuration error never
-gets this far.)
+Precedence: validator drift > inconclusive > regression > provider or model drift > pass, by the table of
+`evaluator.decision`. (A configuration error never gets this far.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
-from evaluator import rules
+from evaluator import control, decision, rules
 from evaluator.baselines import Missing, Unreadable
-from evaluator.comparison import Pairing, critically_failed, difference
+from evaluator.comparison import Difference, Pair, Pairing, critically_failed, difference
 from evaluator.config.types import GateConfig, Rule
+from evaluator.control import Answer, Suspicion
+from evaluator.decision import Signs
 from evaluator.errors import EXIT_DRIFT, EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSION
-from evaluator.results import Attempt, Reason, RuleResult, Run, TaskResult, VerdictWord
-from evaluator.rules import Facts, is_relative
+from evaluator.results import Acceptance, Attempt, LayerWord, Reason, RuleResult, Run, TaskResult, VerdictWord
+from evaluator.rules import Facts, Judged, Tested, is_relative
+from evaluator.statistics import holm
 
 EXIT_CODES: dict[VerdictWord, int] = {
     "pass": EXIT_PASS,
@@ -26,67 +29,153 @@ EXIT_CODES: dict[VerdictWord, int] = {
 }
 
 _SAME = 1e-9
+# Attempts of a critical case that can tell by themselves.
+_TELLING = 3
 # Names that a sentence lists before it counts the others.
 _NAMED = 5
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """The one verdict that drives comment, summary, outputs and exit code."""
+    """The one verdict that drives comment, summary, outputs and exit code. `layer`: what moved, where that is known;
+    `control`: what the control arm says of the drop, None where nothing is suspected; `suspicions`: what it could be
+    asked about."""
 
     verdict: VerdictWord
+    layer: LayerWord | None
     reasons: list[Reason]
     warnings: list[Reason]
     rules: list[RuleResult]
+    control: Answer | None = None
+    suspicions: list[Suspicion] = []
+
+
+class _Drop(msgspec.Struct, frozen=True):
+    """A reason for a regression, with what may have caused it; None for a floor, which holds whatever the cause."""
+
+    reason: Reason
+    suspicion: Suspicion | None
 
 
 def decide(gate: GateConfig, facts: Facts) -> Decision:
     """The verdict with every reason of its kind, and what else a reader should know as warnings."""
-    results = [result for rule in effective_rules(gate, facts) for result in rules.apply(rule, gate, facts)]
+    judged, drops = _judged(gate, facts)
     drifted = _validator_reasons(facts)
     stale = _stale_reasons(facts)
     open_questions = [*stale, *_coverage_reasons(gate, facts), *_baseline_reasons(gate, facts)]
     explained = {reason.task for reason in stale}
     open_questions += [
-        _rule_reason("rule", result)
-        for result in results
-        if result.outcome == "inconclusive" and result.task not in explained
+        _rule_reason(each.kind, each.result)
+        for each in judged
+        if each.result.outcome == "inconclusive" and each.result.task not in explained
     ]
-    worse = [_rule_reason(_fail_kind(result), result) for result in results if result.outcome == "fail"]
-    worse += _critical_reasons(facts)
-    worse += _whole_drop(gate, facts, {reason.task for reason in worse})
-    warnings = [_rule_reason("rule", result) for result in results if result.outcome == "warn"]
-    layers: list[tuple[VerdictWord, list[Reason]]] = [
-        ("drift", drifted),
-        ("inconclusive", open_questions),
-        ("regression", worse),
-        ("drift", list(facts.movers)),
-    ]
-    for place, (verdict, reasons) in enumerate(layers):
-        if reasons:
-            # What the verdict does not rest on is still said: a regression under an inconclusive run, for one.
-            others = [reason for _, lower in layers[place + 1 :] for reason in lower]
-            return Decision(verdict=verdict, reasons=reasons, warnings=[*others, *warnings], rules=results)
-    return Decision(verdict="pass", reasons=[], warnings=warnings, rules=results)
+    warned = [_rule_reason("rule", each.result) for each in judged if each.result.outcome == "warn"]
+    suspicions = [drop.suspicion for drop in drops if drop.suspicion is not None]
+    answers = [_answer(suspicion, facts, gate) for suspicion in suspicions]
+    arm = _together(answers)
+    row = decision.row(
+        Signs(
+            canaries=all(reason.kind != "canary" for reason in drifted),
+            rescored=all(reason.kind != "validator" for reason in drifted),
+            open=bool(open_questions),
+            floor=any(drop.suspicion is None for drop in drops),
+            drop=bool(suspicions),
+            control=arm.word if arm is not None else "silent",
+            provider=any(mover.kind == "provider" for mover in facts.movers),
+            model=any(mover.kind == "model" for mover in facts.movers),
+        )
+    )
+    fallen = [drop.reason for drop in drops]
+    moved = list(facts.movers)
+    if row.verdict == "drift" and row.layer in ("provider", "model") and arm is not None:
+        moved.insert(0, Reason(kind=row.layer, text=_moved(row.layer, arm)))
+    groups: dict[VerdictWord, list[Reason]] = {
+        "drift": drifted if row.layer == "validator" else moved,
+        "inconclusive": open_questions,
+        "regression": fallen,
+        "pass": [],
+    }
+    softened = row.soft and gate.on_drift == "warn"
+    verdict: VerdictWord = "pass" if softened else row.verdict
+    reasons = [] if softened else groups[row.verdict]
+    # What the verdict does not rest on is still said: a regression under an inconclusive run, for one.
+    others = [each for each in (*drifted, *open_questions, *fallen, *moved) if each not in reasons]
+    return Decision(
+        verdict=verdict,
+        layer=row.layer,
+        reasons=reasons,
+        warnings=[*_acquittals(facts), *others, *warned],
+        rules=[each.result for each in judged],
+        control=arm,
+        suspicions=suspicions,
+    )
 
 
-def _whole_drop(gate: GateConfig, facts: Facts, fallen: Collection[str | None]) -> list[Reason]:
+def _judged(gate: GateConfig, facts: Facts) -> tuple[list[Judged], list[_Drop]]:
+    """Every rule's result, and the reasons for a regression. All tests of a change that can block share alpha."""
+    measured = [each for rule in effective_rules(gate, facts) for each in rules.measure(rule, gate, facts)]
+    whole = _whole_tasks(gate, facts)
+    tests = [each for each in measured if isinstance(each, Tested) and each.p is not None]
+    ps = [*(each.p for each in tests if each.p is not None), *(change.evidence.p or 0.0 for change in whole.values())]
+    adjusted = holm(ps)
+    of = dict(zip(map(id, tests), adjusted, strict=False))
+    judged = [
+        rules.judge(each, gate, of.get(id(each)), max(1, len(ps))) if isinstance(each, Tested) else each
+        for each in measured
+    ]
+    drops = [
+        _Drop(_rule_reason(each.kind, each.result), each.suspicion) for each in judged if each.result.outcome == "fail"
+    ]
+    drops += _critical_drops(facts.pairings, facts, anchor=False) + _critical_drops(facts.anchored, facts, anchor=True)
+    fallen = {drop.reason.task for drop in drops}
+    left = zip(whole.items(), adjusted[len(tests) :], strict=True)
+    drops += [_whole_drop(task, change, p) for (task, change), p in left if task not in fallen and p <= gate.alpha]
+    return judged, drops
+
+
+def _whole_tasks(gate: GateConfig, facts: Facts) -> dict[str, Difference]:
     """By the default rules, a task whose groups are judged one by one is also looked at as a whole: in groups of a few
     cases nothing can be significant, however many of them fall. It gives no figure, only that more cases fell than
-    chance allows. `fallen`: tasks of which a group's own drop says it already."""
-    reasons = []
+    chance allows."""
+    found = {}
     for pairing in facts.pairings.values() if gate.rules is None else ():
-        if pairing.pooled or pairing.task in fallen:
+        if pairing.pooled:
             continue
         change = difference("pass_rate", pairing, alpha=gate.alpha, higher_is_better=True)
-        evidence = change.evidence if change is not None else None
-        if evidence is None or evidence.p is None or evidence.p > gate.alpha or evidence.worse <= evidence.better:
-            continue
-        text = (
-            f"{pairing.task}: over all its groups {evidence.worse} of {evidence.n} cases do worse and "
-            f"{evidence.better} better, p = {evidence.p:.2g}."
-        )
-        reasons.append(Reason(kind="rule", task=pairing.task, metric="pass_rate", text=text))
-    return reasons
+        if change is not None and change.evidence.p is not None:
+            found[pairing.task] = change
+    return found
+
+
+def _whole_drop(task: str, change: Difference, p: float) -> _Drop:
+    evidence = change.evidence
+    text = (
+        f"{task}: over all its groups {evidence.worse} of {evidence.n} cases do worse and {evidence.better} better, "
+        f"p = {p:.2g}."
+    )
+    suspicion = Suspicion(task=task, metric="pass_rate", higher_is_better=True, cases=change.worse)
+    return _Drop(Reason(kind="rule", task=task, metric="pass_rate", text=text), suspicion)
+
+
+def _answer(suspicion: Suspicion, facts: Facts, gate: GateConfig) -> Answer:
+    if facts.alike and not suspicion.anchor:
+        text = "nothing of what is asked differs from the baseline, so the change cannot be the cause"
+        return Answer(word="fell", text=text)
+    pairings = facts.anchored if suspicion.anchor else facts.pairings
+    return control.answer(suspicion, facts.control, pairings[suspicion.task], gate.alpha)
+
+
+def _together(answers: Sequence[Answer]) -> Answer | None:
+    """One answer of several, by the word that decides and the words that belong to it."""
+    if not answers:
+        return None
+    word = control.overall(answers)
+    texts = dict.fromkeys(answer.text for answer in answers if answer.word == word)
+    return Answer(word=word, text="; ".join(texts))
+
+
+def _moved(layer: LayerWord, arm: Answer) -> str:
+    what = "The provider moved" if layer == "provider" else "The model moved, or the provider behind it"
+    return f"{what}: {arm.text}."
 
 
 def effective_rules(gate: GateConfig, facts: Facts) -> list[Rule]:
@@ -165,14 +254,15 @@ def _coverage_reasons(gate: GateConfig, facts: Facts) -> list[Reason]:
                 text += f" {removed} of the missing ones are of cases of the baseline that the change removed."
             if stale := _stale_attempts(task):
                 text += f" {stale} of the missing ones are stale recordings."
-            reasons.append(Reason(kind="coverage", task=task.name, text=text))
+            kind = "comparison" if task.scored == task.planned else "coverage"
+            reasons.append(Reason(kind=kind, task=task.name, text=text))
         reasons += _critical_unscored(task, pairing, explained)
         if pairing is None or (explained and not pairing.removed and not pairing.not_comparable):
             continue
         if pairing.coverage < gate.coverage - _SAME:
             reasons.append(_pairing_reason(gate, pairing))
     reasons += [
-        Reason(kind="coverage", task=name, text=f"{name}: the change removed the task, {lost}.")
+        Reason(kind="comparison", task=name, text=f"{name}: the change removed the task, {lost}.")
         for name, lost in facts.lost_tasks.items()
     ]
     return reasons
@@ -187,14 +277,23 @@ def _critical_unscored(task: TaskResult, pairing: Pairing | None, explained: Col
     paired = {each.now.id for each in pairing.pairs} if pairing is not None else set()
     unscored = now - scored
     impossible = (now | before) & task.faults.keys()
+    changed = {*pairing.not_comparable, *(case.id for case in pairing.removed)} if pairing is not None else set()
+    incomparable = before - paired - unscored
+    compare = "cannot be compared with the baseline"
     reasons = []
-    for ids, one, many in (
-        (impossible, "can never pass and guards nothing: see its fault", "can never pass and guard nothing"),
-        (unscored, "was not scored", "were not scored"),
-        (before - paired - unscored, "cannot be compared with the baseline", "cannot be compared with the baseline"),
+    for kind, ids, one, many in (
+        (
+            "coverage",
+            impossible,
+            "can never pass and guards nothing: see its fault",
+            "can never pass and guard nothing",
+        ),
+        ("coverage", unscored, "was not scored", "were not scored"),
+        ("coverage", incomparable - changed, compare, compare),
+        ("comparison", incomparable & changed, compare, compare),
     ):
         if silent := sorted(ids.difference(explained)):
-            reasons.append(Reason(kind="coverage", task=task.name, text=_of_critical(task.name, silent, one, many)))
+            reasons.append(Reason(kind=kind, task=task.name, text=_of_critical(task.name, silent, one, many)))
     return reasons
 
 
@@ -217,10 +316,10 @@ def _pairing_reason(gate: GateConfig, pairing: Pairing) -> Reason:
         if items
     ]
     return Reason(
-        kind="coverage",
+        kind="coverage" if pairing.unscored else "comparison",
         task=pairing.task,
         text=f"{pairing.task}: {pairing.coverage:.0%} of the baseline's cases can be compared, {gate.coverage:.0%} are "
-        f"needed ({', '.join(parts)}). If that is meant, accept a new baseline.",
+        f"needed ({', '.join(parts)})." + ("" if pairing.unscored else " If that is meant, accept a new baseline."),
     )
 
 
@@ -235,19 +334,25 @@ def _baseline_reasons(gate: GateConfig, facts: Facts) -> list[Reason]:
     return []
 
 
-def _critical_reasons(facts: Facts) -> list[Reason]:
-    reasons = []
-    for task, pairing in facts.pairings.items():
-        if failed := [each.now.id for each in pairing.pairs if critically_failed(each)]:
-            one, many = "passed in the baseline and fails now", "passed in the baseline and fail now"
-            reasons.append(Reason(kind="critical", task=task, text=_of_critical(task, failed, one, many)))
-    return reasons
+def _critical_drops(pairings: Mapping[str, Pairing], facts: Facts, *, anchor: bool) -> list[_Drop]:
+    drops = []
+    then = "accepted baseline" if anchor else "baseline"
+    for task, pairing in pairings.items():
+        failed = [
+            each.now.id for each in pairing.pairs if critically_failed(each) and not _acquitted(task, each, facts)
+        ]
+        if not failed:
+            continue
+        text = _of_critical(task, failed, f"passed in the {then} and fails now", f"passed in the {then} and fail now")
+        suspicion = Suspicion(task=task, metric="pass_rate", higher_is_better=True, cases=failed, anchor=anchor)
+        drops.append(_Drop(Reason(kind="critical", task=task, text=text), suspicion))
+    return drops
 
 
-def rank(verdict: VerdictWord, reasons: Sequence[Reason]) -> int:
+def rank(verdict: VerdictWord, layer: LayerWord | None) -> int:
     """The place of a verdict in the precedence, 0 first: of several models the most severe one counts."""
     if verdict == "drift":
-        return 0 if any(reason.kind in ("canary", "validator") for reason in reasons) else 3
+        return 0 if layer == "validator" else 3
     return {"inconclusive": 1, "regression": 2, "pass": 4}[verdict]
 
 
@@ -255,10 +360,59 @@ def _rule_reason(kind: str, result: RuleResult) -> Reason:
     return Reason(kind=kind, text=result.text, task=result.task, metric=result.metric)
 
 
-def _fail_kind(result: RuleResult) -> str:
-    return "rule" if result.evidence is not None else "floor"
+def _acquitted(task: str, pair: Pair, facts: Facts) -> bool:
+    """Whether a critical case had so few attempts in this run that those of the control arm count as well, and passed
+    in one of them: "failed in all its attempts" is no word about a single one."""
+    attempts = sum(attempt.status == "scored" for attempt in pair.now.attempts)
+    again = facts.control.change if facts.control is not None else []
+    return attempts < _TELLING and any(
+        attempt.passed
+        for each in again
+        if each.name == task
+        for case in each.cases
+        if case.id == pair.now.id
+        for attempt in case.attempts
+    )
+
+
+def _acquittals(facts: Facts) -> list[Reason]:
+    """Critical cases that failed and are not held against the change, which a reader has to know."""
+    return [
+        Reason(
+            kind="note",
+            task=task,
+            text=f"{task}: the critical case {each.now.id} failed in this run and passed when it was asked again.",
+        )
+        for task, pairing in facts.pairings.items()
+        for each in pairing.pairs
+        if critically_failed(each) and _acquitted(task, each, facts)
+    ]
+
+
+# What a person who may write can accept: that a change does otherwise, and that a moved layer is the new normal. Not
+# what a broken ruler says, not what was never seen, and not a limit that is absolute.
+_ACCEPTABLE = frozenset({"rule", "critical", "comparison", "provider", "model"})
+
+
+def acceptable(run: Run) -> str:
+    """Why a run cannot be accepted as it is by a person who may write, in words; empty where it can."""
+    if run.verdict == "pass":
+        return "the run passes, and there is nothing to accept"
+    if run.verdict == "drift" and run.layer == "validator":
+        return "validator drift is never accepted: a broken ruler measures nothing"
+    others = [reason for reason in run.reasons if reason.kind not in _ACCEPTABLE and reason.kind != "note"]
+    if run.verdict == "inconclusive":
+        others = [reason for reason in run.reasons if reason.kind not in ("comparison", "note")]
+    return f"this cannot be accepted: {others[0].text}" if others else ""
+
+
+def accepted(run: Run, acceptance: Acceptance) -> Run:
+    """`run` as somebody accepted it: its verdict stays what it is. Raises ValueError where `acceptable` objects."""
+    if why := acceptable(run):
+        raise ValueError(why)
+    return msgspec.structs.replace(run, accepted=acceptance)
 
 
 def exit_code(run: Run) -> int:
-    """The exit code that goes with a run's verdict."""
-    return EXIT_CODES[run.verdict]
+    """The exit code that goes with a run's verdict, 0 where somebody accepted it."""
+    return EXIT_PASS if run.accepted is not None else EXIT_CODES[run.verdict]

@@ -19,10 +19,16 @@ def baseline_of(state: BaselineState | None, model: str) -> BaselineState | None
     which it then stands in for."""
     if not isinstance(state, Found):
         return state
-    run = state.baseline.run
+    anchor = state.baseline.anchor
+    if anchor is not None:
+        anchor = msgspec.structs.replace(anchor, run=_run_of(anchor.run, model))
+    chosen = msgspec.structs.replace(state.baseline, run=_run_of(state.baseline.run, model), anchor=anchor)
+    return Found(state.where, chosen)
+
+
+def _run_of(run: Run, model: str) -> Run:
     runs = dict(zip(models_of(run), (run, *run.beside), strict=True))
-    chosen = msgspec.structs.replace(runs.get(model, run), beside=[], alone=None)
-    return Found(state.where, msgspec.structs.replace(state.baseline, run=chosen))
+    return msgspec.structs.replace(runs.get(model, run), beside=[], alone=None)
 
 
 def notes(state: BaselineState | None, models: Sequence[str]) -> list[Reason]:
@@ -67,10 +73,12 @@ def together(runs: Sequence[Run], missing: Sequence[Reason], warnings: Sequence[
     first, *others = runs
     if not others and not missing:
         return msgspec.structs.replace(first, warnings=[*warnings, *first.warnings])
-    verdict: VerdictWord = min(runs, key=lambda each: rank(each.verdict, each.reasons)).verdict
-    if missing and rank("inconclusive", missing) < min(rank(each.verdict, each.reasons) for each in runs):
+    worst = min(runs, key=lambda each: rank(each.verdict, each.layer))
+    verdict: VerdictWord = worst.verdict
+    if missing and rank("inconclusive", None) < rank(worst.verdict, worst.layer):
         verdict = "inconclusive"
     decisive = [each for each in runs if each.verdict == verdict]
+    layers = {each.layer for each in decisive}
     rest = [each for each in runs if each.verdict not in (verdict, "pass")]
     reasons = [reason for each in decisive for reason in _named(each, each.reasons)]
     open_questions = list(missing)
@@ -81,8 +89,9 @@ def together(runs: Sequence[Run], missing: Sequence[Reason], warnings: Sequence[
         verdict=verdict,
         reasons=_once([*(open_questions if verdict == "inconclusive" else []), *reasons]),
         warnings=_once([*warnings, *([] if verdict == "inconclusive" else open_questions), *milder, *noted]),
+        layer=worst.layer if verdict == "drift" else layers.pop() if len(layers) == 1 else None,
         beside=others,
-        alone=Alone(verdict=first.verdict, reasons=first.reasons),
+        alone=Alone(verdict=first.verdict, reasons=first.reasons, layer=first.layer),
     )
 
 

@@ -10,30 +10,28 @@ import contextlib
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from evaluator import attempts, fingerprint, loading, models, scoring
-from evaluator.attempts import Made
+from evaluator import asking, attempts, fingerprint, loading, models, task_results
+from evaluator.asking import Answers
 from evaluator.baselines import BaselineState
 from evaluator.baselines.file import ensure_writable, not_writable, write_atomically
-from evaluator.cases import SUBJECT, Case, Recorded, Subject, Task, digest_of, short_digest
-from evaluator.config.types import Config, GateConfig, TaskConfig
+from evaluator.cases import Recorded, Subject, Task, digest_of
+from evaluator.config.types import Config, GateConfig
 from evaluator.errors import user_error
-from evaluator.judgement import Measured, judge
+from evaluator.judgement import Measured, judge, judged
 from evaluator.judging import stage
 from evaluator.judging.bench import open_bench
-from evaluator.metrics import summarize
 from evaluator.progress import Progress
 from evaluator.redaction import Redactor
-from evaluator.results import CanaryResults, Reason, Run, TaskResult, encode
-from evaluator.scoring import Ruler, Scorer
+from evaluator.results import CanaryResults, Reason, Run, encode
 from evaluator.scoring.self_check import self_check
 
 if TYPE_CHECKING:  # asyncio, which most commands do without
-    from evaluator.runners.schedule import Outcome
     from evaluator.runners.stopping import StopSignal
 
 RESULTS = "results.json"
@@ -57,6 +55,7 @@ def evaluate(
     stop: StopSignal | None = None,
     unsafe_judges: bool = False,
     reuse_answers: bool = False,
+    skip_unchanged: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> Run:
     """Runs what `config` says and writes `output`/results.json; the run with its verdict.
@@ -66,11 +65,12 @@ def evaluate(
     first lines of the report. `model`, `tasks`: overrides; None takes the configuration's. `commit`: of the repository
     under test. `stop`: asks to end early; what is there is judged and written all the same. `unsafe_judges`: run the
     tasks' own judges even where nothing isolates them. `reuse_answers`: do not ask again what was answered before.
+    `skip_unchanged`: ask nothing where nothing that matters differs from the baseline.
 
     Raises UserError for bad configuration or input, before anything is paid for.
     """
     from evaluator.config.subject import load_subjects, with_files
-    from evaluator.runners import calling, client, plan
+    from evaluator.runners import client
     from evaluator.runners.command import open_solution
 
     started, began = _now(), clock()
@@ -81,6 +81,7 @@ def evaluate(
     selected = loading.selected(config, tasks)
     subjects = load_subjects(config, folder, model)
     command = config.command if model is None else None
+    config = msgspec.structs.replace(config, price=rules.price_of(subjects[0].model))
     if sound and command is None:
         client.warm_up()
     loaded = [
@@ -92,7 +93,6 @@ def evaluate(
     asked = [subject.model for subject in subjects]
     warnings = [*notes, *models.notes(baseline, asked)]
     warnings += [Reason(kind="config", text=note) for note in config.notes]
-    measured: list[tuple[Subject, dict[str, Ruler], list[TaskResult]]] = []
 
     def stopped() -> bool:
         return stop is not None and stop.reason is not None
@@ -116,66 +116,73 @@ def evaluate(
         if solution is not None:
             isolation = ", ".join(solution.means.means)
             mark = msgspec.structs.replace(mark, packages={**mark.packages, "isolation of cmd": isolation})
-        judged = loaded if sound else []
         bench = stack.enter_context(
-            open_bench(judged, environ=environ, workspace=folder, unsafe=unsafe_judges, stop=stopped)
+            open_bench(loaded if sound else [], environ=environ, workspace=folder, unsafe=unsafe_judges, stop=stopped)
         )
-        mark = stage.marked(mark, bench)
         ruler = stage.with_witnesses(ruler, bench)
         warnings += stage.first_lines(bench, baseline)
-        sound = _is_sound(ruler)
-        if sound:  # a broken ruler measures nothing: no call is paid for
-            for subject in subjects:
-                calling.refuse_unpriced(config, rules.gate, subject.model, command=command is not None)
-            outcomes, said = calling.make(
-                plan.jobs(
-                    loaded,
-                    {task.name: task.repeats for task in selected},
-                    retry={task.name: task.retry.max_attempts for task in selected},
-                    models=list(_keyed(subjects)),
-                ),
-                _keyed(subjects),
-                config,
-                mark,
-                journal=_journal(cache, output),
-                progress=progress,
-                environ=environ,
-                stop=stop,
-                started=began,
-                solution=solution,
-                answers=cache / "answers" if reuse_answers else None,
-            )
-            warnings += [Reason(kind="provider", text=text) for text in said]
-            for key, subject in _keyed(subjects).items():
-                made = _by_task(loaded, [each for each in outcomes if each.job.model == key])
-                rulers = stage.rulers(bench, loaded, made, models.baseline_of(baseline, subject.model))
-                results = [
-                    stage.with_notes(_run_result(task, wanted, made[task.name], rulers), bench)
-                    for task, wanted in zip(loaded, selected, strict=True)
-                ]
-                measured.append((subject, rulers, results))
-    # Without a sound ruler every task was left out, none was removed by the change.
-    chosen = {task.name for task in selected} if sound else set()
-    spent = [task for _, _, results in measured for task in results] if len(subjects) > 1 else []
-    runs: list[Run] = []
-    for subject, rulers, results in measured or [(subjects[0], {}, [])]:
-        entries = subject.entries() | _tool_entries(loaded)
-        one = Measured(
-            name=config.name,
-            started=started,
-            seconds=clock() - began,
-            fingerprint=msgspec.structs.replace(mark, subject=entries, answered=fingerprint.answered(results)),
-            canaries=ruler,
-            tasks=results,
-            subject=subject,
-            commit=commit,
-            selection=[task.name for task in selected] if tasks else None,
-            unselected=_left(config, rules, chosen) if tasks or not sound else [],
-            expected=[task.name for task in rules.tasks if not tasks or task.name in chosen] if sound else [],
-            spent=spent,
+        line = asking.Line(
+            config=config,
+            rules=rules,
+            tasks=loaded,
+            wanted=selected,
+            mark=stage.marked(mark, bench),
+            bench=bench,
+            baseline=baseline,
+            journal=_journal(cache, output),
+            answers=cache / "answers" if reuse_answers else None,
+            progress=progress,
+            environ=environ,
+            stop=stop,
+            started=began,
+            solution=solution,
         )
-        own = models.baseline_of(baseline, subject.model)
-        runs.append(judge(one, own, rules.gate, allow_missing=rules.baseline.allow_missing, rulers=rulers))
+        keyed = _keyed(subjects)
+        marks = {key: fingerprint.of_subject(line.mark, subject, loaded) for key, subject in keyed.items()}
+        answers: dict[str, Answers] = {}
+        sound = _is_sound(ruler)
+        kept = asking.kept(line, keyed, marks) if sound and skip_unchanged else "it was not asked for"
+        if isinstance(kept, dict):
+            answers = kept
+        elif sound:  # a broken ruler measures nothing: no call is paid for
+            if skip_unchanged:
+                warnings.append(Reason(kind="note", text=f"Not skipped: {kept}."))
+            answers, said = asking.first(line, keyed)
+            warnings += [Reason(kind="provider", text=text) for text in said]
+        # Without a sound ruler every task was left out, none was removed by the change.
+        chosen = {task.name for task in selected} if sound else set()
+        spent = [task for each in answers.values() for task in each.tasks]
+        runs: list[Run] = []
+        for key, subject in keyed.items():
+            found = answers.get(key, Answers([], {}, None))
+            one = Measured(
+                name=config.name,
+                started=started,
+                seconds=clock() - began,
+                fingerprint=msgspec.structs.replace(marks[key], answered=fingerprint.answered(found.tasks)),
+                canaries=ruler,
+                tasks=found.tasks,
+                subject=subject,
+                commit=commit,
+                selection=[task.name for task in selected] if tasks else None,
+                unselected=_left(config, rules, chosen) if tasks or not sound else [],
+                expected=[task.name for task in rules.tasks if not tasks or task.name in chosen] if sound else [],
+                spent=spent if len(subjects) > 1 else [],
+                live=found.live,
+                unchanged=isinstance(kept, dict),
+            )
+            judge_it = partial(
+                judged,
+                baseline=models.baseline_of(baseline, subject.model),
+                gate=rules.gate,
+                allow_missing=rules.baseline.allow_missing,
+                rulers=found.rulers,
+            )
+            judgement = judge_it(one)
+            if judgement.suspicions:
+                control = asking.again(line, judgement, subject)
+                judgement = judge_it(msgspec.structs.replace(one, control=control, seconds=clock() - began))
+            runs.append(judgement.run)
     lost = models.lost(baseline, asked) if model is None and sound else []
     return _written(models.together(runs, lost, warnings), output, environ)
 
@@ -231,7 +238,7 @@ def score(
         ruler = stage.with_witnesses(ruler, bench)
         warnings = [*others, *stage.first_lines(bench, baseline), *_notes(strangers), *_unmarked(rows, subject)]
         rulers = stage.rulers(bench, [task], {task.name: made}, baseline)
-        result = stage.with_notes(_result(task, made, planned, repeats, rulers, deterministic=True), bench)
+        result = stage.with_notes(task_results.of(task, made, planned, repeats, rulers, deterministic=True), bench)
     unselected = [each.name for each in config.tasks if each.name != task.name] if config is not None else []
     measured = Measured(
         name=config.name if config is not None else None,
@@ -279,7 +286,8 @@ def check(
         broken = stage.faults(bench)
         rulers = bench.rulers({})
     return [
-        (task, _silent(task) | self_check(task, rulers.get(task.name)) | broken.get(task.name, {})) for task in tasks
+        (task, task_results.silent(task) | self_check(task, rulers.get(task.name)) | broken.get(task.name, {}))
+        for task in tasks
     ]
 
 
@@ -292,40 +300,6 @@ def _held_to_answers(task: Task) -> Task:
 def _keyed(subjects: Sequence[Subject]) -> dict[str, Subject]:
     """The subjects by the names that jobs have for them: the only one needs none."""
     return {"": subjects[0]} if len(subjects) == 1 else {subject.model: subject for subject in subjects}
-
-
-def _run_result(task: Task, wanted: TaskConfig, made: Sequence[Made], rulers: Mapping[str, Ruler]) -> TaskResult:
-    """The result of a task whose attempts were made now."""
-    made = [*made, *attempts.absent(task, wanted.repeats)]
-    result = _result(
-        task, made, {case.id: wanted.repeats for case in task.cases}, wanted.repeats, rulers, deterministic=False
-    )
-    return msgspec.structs.replace(result, faults=_silent(task) | result.faults)
-
-
-def _silent(task: Task) -> dict[str, str]:
-    """Case id → why its tools have no answer to what is expected of them: a fault of the case."""
-    from evaluator.runners.frozen import unanswerable
-
-    return {case.id: "; ".join(why) for case in task.cases if (why := unanswerable(case))}
-
-
-def _tool_entries(tasks: Sequence[Task]) -> dict[str, str]:
-    """Fingerprint entries for the tools that the tasks' own files hold; those of trap.yaml are the subject's."""
-    return {
-        f"{file}/{tool['name']} of {task.name}": short_digest(tool)
-        for task in tasks
-        for file, tools in task.tools.items()
-        if file != SUBJECT
-        for tool in tools
-    }
-
-
-def _by_task(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> dict[str, list[Made]]:
-    made: dict[str, list[Made]] = {task.name: [] for task in tasks}
-    for each in outcomes:
-        made[each.job.task].append(Made(each.job.case_id, each.job.number, each.result, each.not_run))
-    return made
 
 
 def _is_sound(ruler: CanaryResults) -> bool:
@@ -344,44 +318,12 @@ def _held_to(config: Config, rules: Config) -> Config:
         return config
     least = {task.name: task.repeats for task in rules.tasks}
     tasks = [msgspec.structs.replace(task, repeats=max(task.repeats, least.get(task.name, 1))) for task in config.tasks]
-    return msgspec.structs.replace(config, price=rules.price, tasks=tasks)
+    return msgspec.structs.replace(config, tasks=tasks)
 
 
 def _left(config: Config, rules: Config, chosen: Collection[str]) -> list[str]:
     """The tasks of either that were not chosen, each once."""
     return [name for name in dict.fromkeys(t.name for t in (*config.tasks, *rules.tasks)) if name not in chosen]
-
-
-def _result(
-    task: Task,
-    made: Sequence[Made],
-    planned: Mapping[str, int],
-    repeats: int,
-    rulers: Mapping[str, Ruler],
-    *,
-    deterministic: bool,
-) -> TaskResult:
-    ruler = _preparing_once(rulers.get(task.name) or scoring.ruler(task.scorer))
-    return summarize(
-        task,
-        attempts.scored(task, made, ruler),
-        repeats=repeats,
-        planned_per_case=planned,
-        deterministic=deterministic,
-        faults=self_check(task, ruler),
-    )
-
-
-def _preparing_once(ruler: Ruler) -> Ruler:
-    """The same for the cases of one task: golds and attempts are measured by one preparation of each."""
-    prepared: dict[str, Scorer | None] = {}
-
-    def prepare(case: Case) -> Scorer | None:
-        if case.id not in prepared:
-            prepared[case.id] = ruler.prepare(case)
-        return prepared[case.id]
-
-    return ruler._replace(prepare=prepare)
 
 
 def _subject_of_recordings(config: Config | None, folder: Path, rows: Sequence[Recorded]) -> Subject | None:

@@ -288,11 +288,79 @@ class TaskComparison(msgspec.Struct, frozen=True, kw_only=True):
     slices: dict[str, Evidence] = {}
 
 
+# Which of two models is better on a figure; `neither` where the evidence does not decide.
+Winner = Literal["candidate", "baseline", "neither"]
+
+
+class Duel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One metric of one task for two models, over the `n` paired cases that have a value on both sides: a mean, or of
+    an amount the mean of a scored attempt. `p` is two-sided, `adjusted` the same after Holm's correction over all
+    duels; both None where the transcripts are recorded, of which any difference counts. `detectable`: the smallest
+    difference that would be shown with 80 % power where `neither` won, None where that cannot be said."""
+
+    metric: str
+    baseline: float
+    candidate: float
+    n: int
+    winner: Winner
+    p: float | None = None
+    adjusted: float | None = None
+    detectable: float | None = None
+
+
+class PassCost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a passed case costs. `cost_usd`: dollars of all attempts, failed ones included, by `cost_state` as in
+    `Totals`; `passed`: cases that passed every attempt or, of one attempt a case, attempts that passed. `each`: dollars
+    for one that passed, of a `partial` cost a lower bound; None where it is unknown or nothing passed."""
+
+    passed: int
+    cost_state: Literal["known", "partial", "unknown"]
+    cost_usd: float | None = None
+    each: float | None = None
+
+
+class ModeShare(msgspec.Struct, frozen=True, kw_only=True):
+    """A failure mode's share of the scored attempts of each model."""
+
+    mode: str
+    baseline: float
+    candidate: float
+
+
+class CandidateTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Two models on the paired cases of one task, each with its first `k` attempts where passing all of them counts.
+    `gap`: why shares say nothing here, in words, empty where they do. `only_candidate`, `only_baseline`: ids of the
+    cases that one of the two passes in every scored attempt and the other does not."""
+
+    task: str
+    paired: int
+    k: int = 1
+    recorded: bool = False
+    gap: str = ""
+    duels: list[Duel] = []
+    modes: list[ModeShare] = []
+    candidate_cost: PassCost | None = None
+    baseline_cost: PassCost | None = None
+    only_candidate: list[str] = []
+    only_baseline: list[str] = []
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """Another model than the baseline's, beside it. `candidate`, `baseline`: their names; `sentence`: whether the
+    evidence is enough. The verdict does not rest on it."""
+
+    candidate: str
+    baseline: str
+    alpha: float
+    sentence: str
+    tasks: list[CandidateTask]
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """What differs from the baseline. `baseline`: which one it is, in words; `anchor`: the same of the last one that
     somebody accepted, empty where that is the baseline itself. `fingerprint`: differences in words; `subject`: names of
     the entries of `Fingerprint.subject` that differ. `validator_drift`: cases whose stored baseline verdict today's
-    scorers do not give again, in words."""
+    scorers do not give again, in words. `candidate`: this run's model beside the baseline's, where it is another."""
 
     baseline: str
     tasks: list[TaskComparison]
@@ -300,6 +368,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     validator_drift: list[str] = []
     subject: list[str] = []
     anchor: str = ""
+    candidate: Candidate | None = None
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):

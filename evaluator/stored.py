@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import msgspec
+
 from evaluator import loading, models
 from evaluator.baselines import BaselineState, Found
 from evaluator.cases import Task
@@ -14,7 +16,7 @@ from evaluator.errors import UserError, user_error
 from evaluator.judgement import Measured, judge
 from evaluator.judging import stage
 from evaluator.judging.bench import open_bench
-from evaluator.results import CanaryResults, Run, TaskResult, models_of
+from evaluator.results import CanaryResults, Control, Run, TaskResult, models_of
 from evaluator.scoring import FOREIGN, Ruler
 
 
@@ -39,8 +41,9 @@ def compare(
     tasks = {task.name: task for each in runs for task in _judged_tasks(each, config, folder, cache, environ)}
     with open_bench(tasks.values(), environ=environ, workspace=folder, unsafe=unsafe_judges) as bench:
         canaries = stage.with_witnesses(canaries, bench)
-        before = [baseline.baseline.run, *baseline.baseline.run.beside]
-        rulers = stage.rulers_of_stored(bench, tasks, [task for each in (*runs, *before) for task in each.tasks])
+        rulers = stage.rulers_of_stored(
+            bench, tasks, [*(t for each in runs for t in _with_control(each)), *stage.stored_tasks(baseline.baseline)]
+        )
         warnings = stage.first_lines(bench, baseline)
     names = models_of(run)
     warnings = [*models.notes(baseline, names), *warnings]
@@ -74,7 +77,23 @@ def _measured(
         unselected=_left_out(baseline, run),
         rescored=rescored.changes,
         spent=spent,
+        live=run.live,
+        control=_control(run.control, rulers),
+        unchanged=run.unchanged,
     )
+
+
+def _with_control(run: Run) -> list[TaskResult]:
+    """All tasks that hold answers of the run."""
+    return [*run.tasks, *(run.control.base if run.control else ()), *(run.control.change if run.control else ())]
+
+
+def _control(control: Control | None, rulers: Mapping[str, Ruler]) -> Control | None:
+    """The control arm as today's validators score it."""
+    if control is None:
+        return None
+    base, change = (rescore(tasks, rulers).tasks for tasks in (control.base, control.change))
+    return msgspec.structs.replace(control, base=base, change=change)
 
 
 def _judged_tasks(

@@ -7,8 +7,47 @@ import os
 from pathlib import Path
 
 from evaluator.baselines import BaselineState, Found, Missing, Unreadable
+from evaluator.baselines.history import Entry, entry
+from evaluator.baselines.moving import moved
+from evaluator.baselines.store import Place
 from evaluator.errors import UserError, user_error
-from evaluator.results import Baseline, decode_baseline, encode
+from evaluator.results import Acceptance, Baseline, Run, decode_baseline, encode
+
+
+class FileStore:
+    """The file at `path`; `shown`: as trap.yaml names it. Its history is that of the repository that it lies in."""
+
+    def __init__(self, path: Path, shown: str) -> None:
+        self._path, self._shown = path, shown
+
+    @property
+    def older(self) -> str:
+        """Where more history is, in words."""
+        return f"git log -p -- {self._path}"
+
+    def read(self, place: Place) -> BaselineState:  # noqa: ARG002 - the checkout decides
+        """The baseline of the checkout."""
+        return read(self._path, self._shown)
+
+    def write(self, run: Run, accepted: Acceptance, place: Place) -> str:
+        """Replaces the file. Raises UserError `not-writable`, or `baseline-unreadable` for a move by itself over what
+        cannot be read."""
+        write(self._path, moved(self.read(place), run, accepted))
+        return str(self._path)
+
+    def history(self, place: Place) -> list[Entry]:
+        """The baseline of the checkout, and its anchor. Raises UserError `baseline-unreadable`."""
+        state = self.read(place)
+        if isinstance(state, Unreadable):
+            raise user_error("baseline-unreadable", state.why, where=state.where)
+        if isinstance(state, Missing):
+            return []
+        now, anchor = state.baseline, state.baseline.anchor
+        return [entry(each.run, each.accepted) for each in (now, anchor) if each is not None]
+
+    def check_writable(self) -> None:
+        """Raises UserError `not-writable`."""
+        ensure_writable(self._path.parent)
 
 
 def decode(data: bytes | None, where: str) -> BaselineState:

@@ -124,7 +124,9 @@ def _baseline(values: Values) -> BaselineConfig:
 
 
 def _drift(values: Values) -> DriftConfig:
-    return DriftConfig(**values | ({"control_cases": int(values["control_cases"])} if "control_cases" in values else {}))
+    return DriftConfig(
+        **values | ({"control_cases": int(values["control_cases"])} if "control_cases" in values else {})
+    )
 
 
 def _limits(values: Values) -> Limits:

@@ -138,3 +138,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     drift: DriftConfig = DriftConfig()
     limits: Limits = Limits()
     notes: list[str] = []
+
+    def price_of(self, model: str) -> Price | None:
+        """`price`, which is that of the model of the file and of no other."""
+        return self.price if self.model in (None, model) else None

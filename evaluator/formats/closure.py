@@ -136,6 +136,7 @@ def _case(row: Row, condition: str, options: dict[str, Any]) -> Case:
         options=options,
         slices=[row.group],
         critical=row.critical,
+        cluster=str(row.task_id),
         golds=[Transcript(text=text[len(row.prefix) :])] if text is not None else [],
         origin=Origin(file=row.file, line=row.line),
     )

@@ -8,7 +8,7 @@ from typing import Any
 from evaluator.cases import Case, Request, SourceRef, Task
 from evaluator.config.types import TaskConfig
 from evaluator.errors import UserError, user_error
-from evaluator.formats import own_judge
+from evaluator.formats import labels, own_judge
 from evaluator.formats.confined import TaskFolder, shown_as
 from evaluator.formats.function_spec import FunctionSpecError, function_in
 from evaluator.formats.included import included, nothing_left, some
@@ -19,7 +19,6 @@ from evaluator.transcript import Transcript
 
 NAME = "trapstreet"
 ANSWER = "answer.json"
-CRITICAL = "critical"
 MALFORMED = "task-malformed"
 
 
@@ -130,8 +129,9 @@ class _CaseReader:
             request=request,
             expected=expected,
             options=self._options,
-            slices=declared.tags,
-            critical=CRITICAL in declared.tags,
+            slices=labels.slices(declared.tags),
+            critical=labels.CRITICAL in declared.tags,
+            cluster=labels.cluster(declared.tags),
             golds=[gold] if gold is not None else [],
         )
 

@@ -7,20 +7,21 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from evaluator import config, gate, pipeline
+from evaluator import config, pipeline
 from evaluator.baselines import BaselineState
 from evaluator.baselines.file import read as read_baseline
-from evaluator.baselines.file import read_bytes
+from evaluator.baselines.file import read_bytes, write_atomically
 from evaluator.config.types import Config
 from evaluator.errors import EXIT_CONFIGURATION, EXIT_INTERNAL, UserError, user_error
-from evaluator.github import base, environment, events, files, publish
+from evaluator.github import base, environment, events, files, publish, settling
 from evaluator.github.client import Client
 from evaluator.github.commands import Log
 from evaluator.github.environment import Environment
 from evaluator.github.events import Activity
+from evaluator.github.settling import Plan
 from evaluator.progress import progress
 from evaluator.redaction import Redactor, secrets
-from evaluator.results import Reason, Run
+from evaluator.results import Reason, Run, encode
 from evaluator.runners.stopping import stop_on_signals
 
 Evaluate = Callable[..., Run]
@@ -43,7 +44,7 @@ def run(environ: Mapping[str, str], stream: TextIO, evaluate: Evaluate = pipelin
     activity = Activity()  # as long as the event is not read, nothing may be posted
     try:
         try:
-            activity = events.activity(settings.event_name, events.load(settings.event_path))
+            activity = events.activity(settings.event_name, events.load(settings.event_path), settings.ref)
             # A cancelled job still publishes what it has.
             with stop_on_signals() as stop:
                 return _act(settings, activity, client, environ, log, redactor, partial(evaluate, stop=stop))
@@ -70,6 +71,8 @@ def _act(
     path = settings.workspace / inputs.config
     loaded = _config(settings, path)
     rules = _rules(settings, activity, client, loaded, path)
+    plan = settling.plan(client, settings, activity, rules.config or loaded, path)
+    baseline = _baseline(settings, plan, rules, loaded, path)
     output = files.output_folder(settings.workspace, inputs.output)
     pipeline.clear(output)
     cache = settings.runner_temp / "trapgate-cache"
@@ -82,22 +85,25 @@ def _act(
                 folder=path.parent,
                 output=output,
                 cache=cache,
-                baseline=_baseline(settings, rules, loaded, path),
+                baseline=baseline,
                 rules=rules.config,
-                notes=rules.notes + ([Reason(kind="note", text=activity.note)] if activity.note else []),
+                notes=rules.notes + plan.notes + ([Reason(kind="note", text=activity.note)] if activity.note else []),
                 model=inputs.model,
                 tasks=list(inputs.tasks) if inputs.tasks else None,
                 commit=activity.head_sha or settings.sha,
                 progress=progress(log.stream),
                 environ=environment.without_runner_secrets(environ),
                 unsafe_judges=inputs.unsafe_judges,
+                skip_unchanged=inputs.skip_unchanged,
             )
-        publish.reports(output, result, redactor)
+        settled = settling.settle(plan, result, loaded, baseline)
+        if settled.run is not result:
+            write_atomically(output / pipeline.RESULTS, redactor.clean(encode(settled.run).decode()).encode())
+        publish.reports(output, settled.run, redactor)
     finally:
         files.give_to_owner(settings.workspace, output, cache)
-    code = gate.exit_code(result)
-    publish.result(settings, activity, client, result, code, log, redactor)
-    return code
+    publish.result(settings, activity, client, settled, log, redactor)
+    return settled.code
 
 
 def _no_result(environ: Mapping[str, str]) -> None:
@@ -127,6 +133,8 @@ def _rules(settings: Environment, activity: Activity, client: Client, loaded: Co
     change = base.Change(
         repository=settings.repository,
         base_sha=activity.base_sha,
+        base_ref=activity.base_ref,
+        default_branch=activity.default_branch,
         config_path=base.repository_path(settings.workspace, path),
         config=loaded,
         baseline_path=base.repository_path(settings.workspace, settings.workspace / override) if override else None,
@@ -140,9 +148,11 @@ def _bytes(file: Path) -> bytes | None:
     return read if isinstance(read, bytes) else None
 
 
-def _baseline(settings: Environment, rules: base.Rules, loaded: Config, path: Path) -> BaselineState:
+def _baseline(settings: Environment, plan: Plan, rules: base.Rules, loaded: Config, path: Path) -> BaselineState:
     if rules.baseline is not None:
         return rules.baseline
+    if plan.store is not None and plan.place is not None:
+        return plan.store.read(plan.place)
     override = settings.inputs.baseline
     file = settings.workspace / override if override else path.parent / loaded.baseline.path
     where = override or loaded.baseline.path

@@ -2,7 +2,8 @@
 
 Everything is read through the API at the tip of the base, which the runner's checkout has merged: a checkout may be
 shallow, and its files are the change's. Not at the merge base, which the author of a change chooses: a branch off an
-old commit would be judged by old, laxer rules. What cannot be read is unreadable, never absent.
+old commit would be judged by old, laxer rules. What cannot be read is unreadable, never absent. Where the base keeps
+its baselines on a branch of their own, that of the base's tip counts, else the newest of the base's branch.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import msgspec
 
 from evaluator import config, yaml_text
 from evaluator.baselines import BaselineState, Missing, Unreadable
+from evaluator.baselines.branch import BranchStore
 from evaluator.baselines.file import decode
+from evaluator.baselines.store import Place
 from evaluator.config.types import Config, GateConfig
 from evaluator.errors import UserError, user_error
 from evaluator.github.client import RAW_MEDIA, Client, Failure
@@ -28,13 +31,16 @@ PERMISSION = "contents: read"
 @dataclass(frozen=True)
 class Change:
     """The change under test. `config_path`: trap.yaml, relative to the repository; `config`: as the change has it.
-    `baseline_path`: a path relative to the repository that the workflow gives instead of trap.yaml's; `baseline`: the
-    bytes of the change's own baseline, None where it has none."""
+    `base_ref`: the branch that it is to be merged into, and `default_branch`: the one whose baseline does where that
+    has none, None where the event does not say. `baseline_path`: a path relative to the repository that the workflow
+    gives instead of trap.yaml's; `baseline`: the bytes of the change's own baseline file, None where it has none."""
 
     repository: str
     base_sha: str
     config_path: str
     config: Config
+    base_ref: str | None = None
+    default_branch: str | None = None
     baseline_path: str | None = None
     baseline: bytes | None = None
 
@@ -65,6 +71,8 @@ def rules(client: Client, change: Change) -> Rules:
         base = config.parse(yaml_text.decode(found, where), where)
     except UserError as error:
         return _unreadable(change, where, error.problems[0].message)
+    if base.baseline.store == "branch" and change.baseline_path is None:
+        return Rules(base, _on_branch(client, change, base), changed(change, base))
     path, data = _baseline(client, change, base)
     notes = changed(change, base, another_baseline=not isinstance(data, Failure) and data != change.baseline)
     if isinstance(data, Failure):
@@ -116,6 +124,15 @@ def repository_path(workspace: Path, path: Path) -> str:
     steps = [workspace, *reversed([way for way in path.parents if way != workspace and way.is_relative_to(workspace)])]
     root = next((step for step in steps if (step / ".git").exists()), workspace)
     return path.relative_to(root).as_posix()
+
+
+def _on_branch(client: Client, change: Change, base: Config) -> BaselineState:
+    """The baseline in the base's store, whichever the change names."""
+    if change.base_ref is None:
+        return Unreadable(base.baseline.branch, "the event does not say which branch the base is")
+    store = BranchStore(client, change.repository, branch=base.baseline.branch, keep=base.baseline.keep)
+    otherwise = change.default_branch or ""
+    return store.read(Place(change.base_sha, change.base_ref, change.config_path, otherwise))
 
 
 def _baseline(client: Client, change: Change, base: Config) -> tuple[str, bytes | Failure | None]:

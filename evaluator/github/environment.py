@@ -9,12 +9,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeGuard
 from urllib.parse import urlsplit
 
 from evaluator.errors import Problem, UserError
 
 DEFAULT_CONFIG = "trap.yaml"
 DEFAULT_OUTPUT = "trapgate-results"
+DEFAULT_LABEL = "trapgate:accept"
 
 # Of the runner itself: with these one can write to its caches and ask for cloud credentials in the workflow's name.
 _RUNNER_SECRETS = re.compile(r"^(ACTIONS_.*|INPUT_GITHUB-TOKEN|GITHUB_TOKEN|GH_TOKEN)$")
@@ -32,6 +34,9 @@ class Inputs:
     comment: bool = True
     output: str = DEFAULT_OUTPUT
     unsafe_judges: bool = False
+    move_baseline: bool = False
+    skip_unchanged: bool = False
+    accept_label: str = DEFAULT_LABEL
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,9 @@ class _Reader:
             comment=self._boolean("comment", default=True),
             output=self._path("output") or DEFAULT_OUTPUT,
             unsafe_judges=self._boolean("unsafe-judges", default=False),
+            move_baseline=self._boolean("move-baseline", default=False),
+            skip_unchanged=self._boolean("skip-unchanged", default=False),
+            accept_label=self._input("accept-label") or DEFAULT_LABEL,
         )
 
     def _input(self, name: str) -> str | None:
@@ -158,6 +166,6 @@ def _file(value: str) -> str | None:
     return None if Path(value).is_file() else f"`{value}` is not a file"
 
 
-def is_commit(value: object) -> bool:
+def is_commit(value: object) -> TypeGuard[str]:
     """Whether `value` is a full git object id (SHA-1 or SHA-256)."""
     return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", value) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,11 @@ from evaluator.github.environment import is_commit
 
 # All of these run on the merge of a pull request and carry it in the event under `pull_request`.
 _PULL_REQUEST_EVENTS = ("pull_request", "pull_request_review", "pull_request_review_comment")
-_QUEUE_REF = re.compile(r"^refs/heads/gh-readonly-queue/.+/pr-([1-9][0-9]*)-[0-9a-f]+$")
+_BRANCH = "refs/heads/"
+_QUEUE = f"{_BRANCH}gh-readonly-queue/"
+_QUEUE_REF = re.compile(rf"^{_QUEUE}.+/pr-([1-9][0-9]*)-[0-9a-f]+$")
+# What these run on is what was merged, and nobody's proposal.
+_MOVING_EVENTS = ("push", "schedule", "workflow_dispatch")
 _DEPENDABOT = "dependabot[bot]"
 
 _FORK = (
@@ -45,11 +49,21 @@ class Activity:
     `comment`: whether to post on the pull request. `rules_from_base`: gate and baseline are read from the base, not
     from the change. `note`: what a reader of the report should know, empty where there is nothing. `refused`: why
     nothing may be run at all, empty otherwise.
+
+    `base_ref`: the branch whose baseline counts: that of the base, else the one that is checked out; None where that is
+    no branch, a tag for one. `default_branch`: of the repository, None where the event does not say. `label`: the one
+    whose being set is the event. `sender`: login of who set off the event. `moves`: whether the run may become the
+    baseline of `base_ref`.
     """
 
     pull_request: int | None = None
     base_sha: str | None = None
     head_sha: str | None = None
+    base_ref: str | None = None
+    default_branch: str | None = None
+    label: str | None = None
+    sender: str | None = None
+    moves: bool = False
     fork: bool = False
     dependabot: bool = False
     comment: bool = False
@@ -69,28 +83,37 @@ def load(path: Path) -> dict[str, Any]:
     return event
 
 
-def activity(event_name: str, event: Mapping[str, Any]) -> Activity:
-    """What to do on `event_name` with the payload `event`.
+def activity(event_name: str, event: Mapping[str, Any], ref: str = "") -> Activity:
+    """What to do on `event_name` with the payload `event`. `ref`: GITHUB_REF, for events that name no branch.
 
     Raises UserError `event-unreadable` where the payload lacks what that event always has: a pull request whose base
     is not known must not be judged by its own rules.
     """
-    if event_name in _PULL_REQUEST_EVENTS:
-        return _pull_request(event)
-    if event_name == "merge_group":
-        return _merge_group(event)
     if event_name == "pull_request_target":
         return Activity(refused=_TARGET)
     if event_name == "workflow_run":
         return Activity(refused=_SECOND_STAGE)
-    return Activity()
+    if event_name in _PULL_REQUEST_EVENTS:
+        found = _pull_request(event)
+    elif event_name == "merge_group":
+        found = _merge_group(event)
+    else:
+        found = _on_a_branch(event_name, event, ref)
+    return replace(
+        found,
+        default_branch=_text(event, "repository", "default_branch"),
+        sender=_text(event, "sender", "login"),
+    )
 
 
 def _pull_request(event: Mapping[str, Any]) -> Activity:
     number = _at(event, "pull_request", "number")
     base, head = _at(event, "pull_request", "base", "sha"), _at(event, "pull_request", "head", "sha")
     base_repository = _at(event, "pull_request", "base", "repo", "full_name")
-    if not isinstance(number, int) or not is_commit(base) or not is_commit(head) or not base_repository:
+    base_ref = _text(event, "pull_request", "base", "ref")
+    if not isinstance(number, int) or not is_commit(base) or not is_commit(head):
+        raise _unreadable("has no complete `pull_request`")
+    if not base_repository or not base_ref:
         raise _unreadable("has no complete `pull_request`")
     # The head's repository is null once a fork is deleted.
     fork = _at(event, "pull_request", "head", "repo", "full_name") != base_repository
@@ -99,6 +122,9 @@ def _pull_request(event: Mapping[str, Any]) -> Activity:
         pull_request=number,
         base_sha=base,
         head_sha=head,
+        base_ref=base_ref,
+        # Every event of a pull request lists the labels that are set. Only this one says that somebody set one now.
+        label=_text(event, "label", "name") if event.get("action") == "labeled" else None,
         fork=fork,
         dependabot=dependabot,
         comment=not fork and not dependabot,
@@ -109,16 +135,34 @@ def _pull_request(event: Mapping[str, Any]) -> Activity:
 
 def _merge_group(event: Mapping[str, Any]) -> Activity:
     base, head = _at(event, "merge_group", "base_sha"), _at(event, "merge_group", "head_sha")
-    ref = _at(event, "merge_group", "head_ref")
-    if not is_commit(base) or not is_commit(head):
+    ref, base_ref = _text(event, "merge_group", "head_ref"), _branch(_text(event, "merge_group", "base_ref"))
+    if not is_commit(base) or not is_commit(head) or not base_ref:
         raise _unreadable("has no complete `merge_group`")
-    match = _QUEUE_REF.match(ref) if isinstance(ref, str) else None
+    match = _QUEUE_REF.match(ref or "")
     return Activity(
         pull_request=int(match[1]) if match else None,
         base_sha=base,
         head_sha=head,
+        base_ref=base_ref,
         rules_from_base=True,
     )
+
+
+def _on_a_branch(event_name: str, event: Mapping[str, Any], ref: str) -> Activity:
+    full = _text(event, "ref") or ref if event_name == "push" else ref
+    branch = _branch(full)
+    moves = event_name in _MOVING_EVENTS and branch is not None and not full.startswith(_QUEUE)
+    return Activity(base_ref=branch, moves=moves)
+
+
+def _branch(ref: str | None) -> str | None:
+    """The branch's name, None where `ref` is a tag, the merge of a pull request or nothing."""
+    return ref.removeprefix(_BRANCH) or None if ref and ref.startswith(_BRANCH) else None
+
+
+def _text(value: Any, *keys: str) -> str | None:
+    found = _at(value, *keys)
+    return found if isinstance(found, str) and found else None
 
 
 def _at(value: Any, *keys: str) -> Any:

@@ -15,13 +15,26 @@ from evaluator.github.commands import Log
 from evaluator.github.comments import NotPosted, Sticky, marker, room
 from evaluator.github.environment import Environment
 from evaluator.github.events import Activity
+from evaluator.github.settling import Settled
 from evaluator.redaction import Redactor
 from evaluator.reports import comment as comment_report
 from evaluator.reports import page, terminal
 from evaluator.reports import summary as summary_report
 from evaluator.results import Run
 
-OUTPUTS = ("verdict", "exit-code", "results", "pass-rate", "coverage", "regressed", "fixed", "cost-usd")
+OUTPUTS = (
+    "verdict",
+    "layer",
+    "exit-code",
+    "results",
+    "pass-rate",
+    "baseline",
+    "accepted-by",
+    "coverage",
+    "regressed",
+    "fixed",
+    "cost-usd",
+)
 
 
 def outputs(run: Run, code: int, results: str) -> dict[str, str]:
@@ -36,9 +49,12 @@ def outputs(run: Run, code: int, results: str) -> dict[str, str]:
     compared = run.comparison.tasks if run.comparison else None
     return {
         "verdict": run.verdict,
+        "layer": run.layer or "",
         "exit-code": str(code),
         "results": results,
         "pass-rate": f"{sum(map(bool, passed)) / len(passed):.4f}" if passed else "",
+        "baseline": run.comparison.baseline if run.comparison else "",
+        "accepted-by": run.accepted.by if run.accepted else "",
         "coverage": f"{run.totals.scored / run.totals.planned:.4f}" if run.totals.planned else "",
         "regressed": "" if compared is None else str(sum(len(task.regressed) for task in compared)),
         "fixed": "" if compared is None else str(sum(len(task.fixed) for task in compared)),
@@ -53,12 +69,14 @@ def reports(output: Path, run: Run, redactor: Redactor) -> None:
 
 
 def result(
-    environment: Environment, activity: Activity, client: Client, run: Run, code: int, log: Log, redactor: Redactor
+    environment: Environment, activity: Activity, client: Client, settled: Settled, log: Log, redactor: Redactor
 ) -> None:
     """Publishes a run. Outputs and summary come first, so that a comment that fails takes nothing with it."""
-    inputs = environment.inputs
+    inputs, run = environment.inputs, settled.run
     log.outside(redactor.clean(terminal.render(run)))
-    files.write_outputs(environment.output_file, outputs(run, code, f"{inputs.output}/results.json"))
+    if settled.problem is not None:
+        log.problem(_redacted(settled.problem, redactor), title="trapgate: baseline not moved", inside=False)
+    files.write_outputs(environment.output_file, outputs(run, settled.code, f"{inputs.output}/results.json"))
     summary = environment.summary_file
     text = summary_report.render(run, max_bytes=files.summary_room(summary))
     files.append_summary(summary, redactor.clean(text))

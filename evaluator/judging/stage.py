@@ -10,7 +10,7 @@ from evaluator.attempts import Made
 from evaluator.baselines import BaselineState, Found
 from evaluator.cases import Task
 from evaluator.judging.bench import Asked, Bench
-from evaluator.results import CanaryResults, Fingerprint, Reason, TaskResult
+from evaluator.results import Baseline, CanaryResults, Fingerprint, Reason, TaskResult
 from evaluator.scoring import Ruler
 from evaluator.transcript import Transcript
 
@@ -51,7 +51,7 @@ def rulers(
     bench: Bench, tasks: Sequence[Task], made: Mapping[str, Sequence[Made]], baseline: BaselineState | None
 ) -> dict[str, Ruler]:
     """The rulers of tasks with judges of their own, which have then judged what was made and what the baseline has."""
-    stored = _stored(baseline.baseline.run.tasks, tasks) if isinstance(baseline, Found) else {}
+    stored = _stored(stored_tasks(baseline.baseline), tasks) if isinstance(baseline, Found) else {}
     new = {
         name: [Asked(each.case_id, each.result) for each in found if isinstance(each.result, Transcript)]
         for name, found in made.items()
@@ -62,6 +62,12 @@ def rulers(
 def rulers_of_stored(bench: Bench, tasks: Mapping[str, Task], results: Iterable[TaskResult]) -> dict[str, Ruler]:
     """The same for answers that are all stored."""
     return bench.rulers(_stored(results, list(tasks.values())))
+
+
+def stored_tasks(baseline: Baseline) -> list[TaskResult]:
+    """All tasks that hold answers of a baseline and of its anchor."""
+    wholes = [baseline.run, *([baseline.anchor.run] if baseline.anchor is not None else [])]
+    return [task for whole in wholes for run in (whole, *whole.beside) for task in run.tasks]
 
 
 def with_notes(result: TaskResult, bench: Bench) -> TaskResult:

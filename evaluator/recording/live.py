@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from evaluator import fingerprint, loading
 from evaluator.baselines.file import ensure_writable
 from evaluator.cases import Case, Subject, Task, digest_of, made_with
@@ -70,6 +72,7 @@ def record(
         message = "only a model is recorded, and a command is the solution"
         raise user_error("model-missing", message, where=config.path, mend="Name one with --model provider/name.")
     subject = load_subject(config, folder, model)
+    config = msgspec.structs.replace(config, price=config.price_of(subject.model))
     task, directory = loading.load_with_folder(wanted, folder, cache, environ)
     if task.format != NAME:
         message = f"only traces are recorded, and the format of {task.name} is {task.format}"

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from evaluator.reports.escape import shorten
-from evaluator.reports.view_model import CaseRow, CoverageRow, FindingRow, Listing, NamedList, View
+from evaluator.reports.view_model import CaseRow, CoverageRow, Duels, FindingRow, Listing, NamedList, View
 
 _ALL = 10**9
+_DUELS = 10  # rows of a task in the table of two models
 _ROW_BYTES = 20  # of the emptiest row of a table of cases
 _CUT_NOTE = "\n\n… cut here: this is the most that fits. All of it is in results.json.\n"
 
@@ -90,6 +91,7 @@ def reduce(view: View, level: Level) -> View:
         faults=view.faults.first(level.rows),
         task_notes=view.task_notes.first(level.rows),
         versions=view.versions.first(level.rows),
+        duels=_duels(view.duels, level) if view.duels is not None else None,
         beside=[reduce(other, level) for other in view.beside] if level.beside else [],
         shortened=True,
     )
@@ -121,6 +123,15 @@ def _findings(findings: Listing[FindingRow], level: Level) -> Listing[FindingRow
 def _coverage(rows: Listing[CoverageRow], level: Level) -> Listing[CoverageRow]:
     kept = rows.first(level.rows)
     return replace(kept, shown=[replace(row, why=row.why.first(level.names)) for row in kept.shown])
+
+
+def _duels(duels: Duels, level: Level) -> Duels:
+    return replace(
+        duels,
+        rows=duels.rows.first(level.rows * _DUELS),
+        modes=duels.modes.first(level.rows),
+        alone=_names(duels.alone, level),
+    )
 
 
 def _names(rows: Listing[NamedList], level: Level) -> Listing[NamedList]:

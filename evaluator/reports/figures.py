@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from evaluator.reports import evidence as proof
 from evaluator.reports import numbers
 from evaluator.reports.view_model import FigureRow, Listing
-from evaluator.reports.words import OUTCOMES
+from evaluator.reports.words import OUTCOMES, SINCE_ANCHOR
 from evaluator.results import Evidence, Metric, RuleResult, Run, TaskComparison, TaskResult
 from evaluator.vocabulary import AMOUNT_METRICS, COUNT_METRICS, SHARE_METRICS
 
@@ -103,6 +104,7 @@ def _rule_row(rule: RuleResult, task: TaskResult | None, compared: TaskCompariso
         task=rule.task or "whole run",
         metric=rule.metric,
         slice_name=rule.slice or "",
+        since=SINCE_ANCHOR if rule.anchor else "",
         baseline=baseline,
         now=value,
         baseline_rests_on=_rests_on(before, baseline, n_before, other=n),
@@ -122,6 +124,7 @@ def _plain_row(metric: str, task: TaskResult, compared: TaskComparison | None) -
         task=task.name,
         metric=metric,
         slice_name="",
+        since="",
         baseline=before.value if before is not None else None,
         now=now.value if now is not None else None,
         baseline_rests_on=_rests_on(before, before.value, before.n, other=now.n if now is not None else None)
@@ -139,6 +142,7 @@ def _row(
     task: str,
     metric: str,
     slice_name: str,
+    since: str,
     baseline: float | None,
     now: float | None,
     baseline_rests_on: str,
@@ -155,6 +159,7 @@ def _row(
         task=task,
         metric=metric,
         slice=slice_name,
+        since=since,
         baseline=before + baseline_rests_on if baseline is not None else before,
         now=after + now_rests_on if now is not None else after,
         change=numbers.change(metric, baseline, now),
@@ -172,7 +177,10 @@ def _metric_now(rule: RuleResult, task: TaskResult | None) -> Metric | None:
 
 
 def _metric_before(rule: RuleResult, task: TaskResult | None, compared: TaskComparison | None) -> Metric | None:
-    return _before(rule.metric, task, compared) if task is not None and rule.slice is None else None
+    """The baseline's own figure; None where a rule speaks of a slice, or of another baseline."""
+    if task is None or rule.slice is not None or rule.anchor:
+        return None
+    return _before(rule.metric, task, compared)
 
 
 def _before(metric: str, task: TaskResult, compared: TaskComparison | None) -> Metric | None:
@@ -208,7 +216,7 @@ def _evidence_cell(rule: RuleResult) -> str:
 def _tested(evidence: Evidence) -> str:
     """ "7 worse, 0 better of 20, p = 0.008"."""
     counts = f"{numbers.count(evidence.worse)} worse, {numbers.count(evidence.better)} better"
-    text = f"{counts} of {numbers.count(evidence.n)}"
+    text = f"{counts} of {numbers.count(evidence.n)}{proof.clusters(evidence)}"
     if evidence.p is not None:
-        text += f", {numbers.probability(evidence.p)}"
+        text += f", {proof.chance(evidence)}"
     return f"{text}, underpowered" if evidence.underpowered and evidence.worse else text

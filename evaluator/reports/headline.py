@@ -1,19 +1,25 @@
-"""The first lines of a report: the verdict and why, in one sentence; the reasons; what to do."""
+"""The first lines of a report: why the verdict is what it is, in one sentence; the reasons; whose rules."""
 
 from __future__ import annotations
 
+from evaluator.reports import evidence as proof
 from evaluator.reports import numbers
 from evaluator.reports.cases import scored
 from evaluator.reports.escape import shorten
 from evaluator.reports.figures import compared_nothing, comparison_of, headline_metrics, limits
 from evaluator.reports.models import all_runs, model_of, verdicts
-from evaluator.reports.words import ADVICE, CAUSES, LAYERS, RECORD_AGAIN
-from evaluator.results import Evidence, Reason, RuleResult, Run, TaskResult
+from evaluator.reports.witnesses import control_arm, is_unexplained, vouches_for_change
+from evaluator.reports.words import CAUSES, LAYERS, MOVED, SINCE_ANCHOR
+from evaluator.results import Acceptance, Evidence, Reason, RuleResult, Run, TaskResult
 
 _BASELINE_DROP = "rule"
 _PARTS = {"system": "the system prompt", "model": "the model", "structured": "how structure is asked for"}
 _MOST_CHANGED = 5
 _BASELINE_BYTES = 500  # where it lies, who accepted it and why: the reason may be long
+_CONTROL_BYTES = 240
+_WHO_BYTES = 80
+_WHY_BYTES = 300
+_UNCHANGED = "Nothing that matters differs from the baseline: no model was asked"
 
 
 def headline(run: Run) -> str:
@@ -23,11 +29,32 @@ def headline(run: Run) -> str:
     first = _first_cause(run)
     if first is None:
         return "no reason was recorded"
-    text = _sentence(run, first)
-    if run.verdict == "drift":
-        text = f"{LAYERS.get(first.kind, 'a layer moved')}: {text}"
+    layer, cause = _layer(run, first), _sentence(run, first)
+    if run.verdict == "drift" and cause.startswith(("The provider moved", "The model moved")):
+        cause = cause.partition(": ")[2] or cause  # said by the layer already
+    parts = [": ".join(part for part in (layer, cause) if part)]
+    if said := control_arm(run) if is_unexplained(run) else None:
+        why = _lowered(_trimmed(shorten(said.text, _CONTROL_BYTES)))
+        parts.append(f"which layer moved is not known: {why}")
     others = sum(_is_cause(run, reason) for reason in run.reasons) - 1
-    return f"{text}; {numbers.counted(others, 'more reason')} below" if others > 0 else text
+    if others > 0:
+        parts.append(f"{numbers.counted(others, 'more reason')} below")
+    return "; ".join(parts)
+
+
+def _layer(run: Run, first: Reason) -> str:
+    """What moved, where that is known."""
+    if run.verdict == "drift":
+        named = MOVED.get(run.layer) if run.layer is not None else None
+        return named or LAYERS.get(first.kind, "a layer moved")
+    if run.verdict == "inconclusive" and run.layer == "provider":
+        return "the provider refuses a schema" if _refuses_schema(run) else "the provider moved"
+    return "the change is the cause" if vouches_for_change(run) else ""
+
+
+def _refuses_schema(run: Run) -> bool:
+    attempts = (a for each in all_runs(run) for task in each.tasks for case in task.cases for a in case.attempts)
+    return any(a.infrastructure is not None and a.infrastructure.kind == "refused_schema" for a in attempts)
 
 
 def reasons(run: Run) -> list[str]:
@@ -38,43 +65,52 @@ def reasons(run: Run) -> list[str]:
 
 def notes(run: Run) -> list[str]:
     """What a reader must know before the figures: which model does not pass, whose rules, which baseline."""
-    said = [verdicts(run)] if run.beside else []
+    said = [_accepted(run.accepted)] if run.accepted is not None else []
+    said += [verdicts(run)] if run.beside else []
+    if run.unchanged:
+        only = "" if run.verdict == "pass" else f"{_UNCHANGED}. "
+        said.append(f"{only}The baseline's own answers were judged again by today's rules.")
     said += [reason.text for reason in (*run.reasons, *run.warnings) if reason.kind == "note"]
     if run.comparison is None:
         return [*said, "Not compared with any baseline."]
-    said.append(f"Compared with {_trimmed(shorten(run.comparison.baseline, _BASELINE_BYTES))}.")
+    said.append(f"Compared with {_which(run.comparison.baseline)}.")
+    if run.comparison.anchor:
+        said.append(f"Also held against the last accepted baseline: {_which(run.comparison.anchor)}.")
     changed = _changed(run)
     return [*said, f"Changed since the baseline: {changed}."] if changed else said
 
 
 def _changed(run: Run) -> str:
     """The parts of the subject that differ from the baseline's, which are what a pull request changes."""
-    lines = run.comparison.fingerprint if run.comparison is not None else []
-    own = run.fingerprint.subject
-    words = [line.split(" → ")[0].rsplit(" ", 1)[0] for line in lines if " → " in line]
-    names = [word for word in words if word in own or word.startswith(("tools/", "params."))]
+    names = run.comparison.subject if run.comparison is not None else []
     shown = [shorten(_PARTS.get(name, name), 60) for name in names[:_MOST_CHANGED]]
     more = f" and {len(names) - _MOST_CHANGED} more" if len(names) > _MOST_CHANGED else ""
     return ", ".join(shown) + more
 
 
-def advice(run: Run) -> list[str]:
-    """What to do next, once for each kind of cause."""
-    kinds = dict.fromkeys(reason.kind for reason in run.reasons)
-    if "baseline" in kinds:  # without one, no rule on a change can be decided: nothing else to mend
-        kinds.pop("rule", None)
-    lines = [ADVICE[run.verdict, kind] for kind in kinds if (run.verdict, kind) in ADVICE]
-    if run.verdict == "inconclusive" and any(_is_stale(each) for each in all_runs(run)):
-        lines.insert(0, RECORD_AGAIN)
-    return list(dict.fromkeys(lines))
+def _which(baseline: str) -> str:
+    return numbers.moments(_trimmed(shorten(baseline, _BASELINE_BYTES)))
 
 
-def _is_stale(run: Run) -> bool:
-    return any(attempt.status == "stale" for task in run.tasks for case in task.cases for attempt in case.attempts)
+def _accepted(accepted: Acceptance) -> str:
+    """ "Accepted by octocat, 2026-05-04 10:00 UTC: label on #12."."""
+    by, why = shorten(accepted.by, _WHO_BYTES).strip(), _trimmed(shorten(accepted.why, _WHY_BYTES))
+    at = numbers.moments(shorten(accepted.at, _WHO_BYTES))
+    said = ", ".join(part for part in (f"Accepted by {by}" if by else "Accepted", at) if part)
+    return f"{said}: {why}." if why else f"{said}."
 
 
 def _passed(run: Run) -> str:
     """ "2 rules hold, t pass_rate rose 0.35 → 0.45", or what speaks against being sure."""
+    return "; ".join([*([_lowered(_UNCHANGED)] if run.unchanged else []), _rules_held(run)])
+
+
+def _lowered(text: str) -> str:
+    """A sentence after a colon; a name in capitals stays what it is."""
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text
+
+
+def _rules_held(run: Run) -> str:
     rules = [(each, rule) for each in all_runs(run) for rule in each.rules]
     if not rules:
         return _unruled(run)
@@ -114,7 +150,8 @@ def _headline_figure(run: Run) -> str:
     for task in run.tasks:
         metric = headline_metrics(task)[0]
         for rule in run.rules:
-            if (rule.task, rule.metric) == (task.name, metric) and rule.evidence is not None:
+            same = (rule.task, rule.metric) == (task.name, metric)
+            if same and rule.evidence is not None and not rule.anchor:
                 return _moved(rule)
     return next((moved for task in run.tasks if (moved := _unruled_figure(run, task))), "")
 
@@ -134,8 +171,10 @@ def _possible(rule: RuleResult) -> str:
     if rule.evidence is not None and rule.baseline is not None and rule.now is not None:
         before, after = numbers.pair(rule.metric, rule.baseline, rule.now)
         direction = "drop" if rule.now < rule.baseline else "rise"
-        cases = numbers.counted(rule.evidence.n, "case")
-        return f"possible {direction} in {_name(rule)} {before} → {after}, within noise ({cases})"
+        return (
+            f"possible {direction} in {_name(rule)} {before} → {after}{_since(rule)}, within noise "
+            f"({proof.cases(rule.evidence)})"
+        )
     if rule.now is not None:
         value = numbers.figure(rule.metric, rule.now)
         return f"{_name(rule)} {value} may lie beyond its limit ({', '.join(limits(rule))})"
@@ -178,7 +217,11 @@ def _moved(rule: RuleResult) -> str:
     """ "json-call pass_rate fell 0.35 → 0.00"."""
     if rule.baseline is None or rule.now is None:
         return _name(rule)
-    return _change(_name(rule), rule.metric, rule.baseline, rule.now)
+    return _change(_name(rule), rule.metric, rule.baseline, rule.now) + _since(rule)
+
+
+def _since(rule: RuleResult) -> str:
+    return f" {SINCE_ANCHOR}" if rule.anchor else ""
 
 
 def _change(name: str, metric: str, baseline: float, now: float) -> str:
@@ -191,9 +234,7 @@ def _change(name: str, metric: str, baseline: float, now: float) -> str:
 def _counts(metric: str, evidence: Evidence) -> str:
     """ "7 of 20 cases regressed, 1 fixed, p = 0.035"; of other metrics than the pass rate, "worse" and "better"."""
     worse, better = ("regressed", "fixed") if metric == "pass_rate" else ("worse", "better")
-    parts = [f"{numbers.count(evidence.worse)} of {numbers.counted(evidence.n, 'case')} {worse}"]
+    parts = [f"{numbers.count(evidence.worse)} of {proof.cases(evidence)} {worse}"]
     if evidence.better:
         parts.append(f"{numbers.count(evidence.better)} {better}")
-    if evidence.p is not None:
-        parts.append(numbers.probability(evidence.p))
-    return ", ".join(parts)
+    return ", ".join([*parts, *([proof.deciding(evidence)] if evidence.p is not None else [])])

@@ -18,6 +18,14 @@ def sections(view: View) -> list[Section]:
     return [_tidy(section, view) for section in _all_sections(view) if section.rows or section.more]
 
 
+def witnesses(view: View) -> Section | None:
+    """What each witness says, which stands above all figures; None where a result has none."""
+    if not view.witnesses:
+        return None
+    title = f"What moved: {view.moved}" if view.moved else "What moved"
+    return replace(tables.witnesses(title, view.witnesses), open=not view.calm)
+
+
 def models(view: View) -> Section | None:
     """The table of several models, which stands above all sections; None where there is one model."""
     return _tidy(tables.models(view.models), view) if view.models else None
@@ -35,6 +43,7 @@ def _tidy(section: Section, view: View) -> Section:
 def _all_sections(view: View) -> Iterator[Section]:
     drift, unclear = view.verdict == "drift", view.verdict == "inconclusive"
     yield tables.lines("More reasons", view.more_reasons)
+    yield from _candidate(view)
     drifted = tables.lines("Stored verdicts that today’s scorers do not give again", view.validator_drift)
     yield replace(drifted, open=True)
     yield from _open_cases("Regressed cases", "regressed", view.regressed)
@@ -59,6 +68,14 @@ def _all_sections(view: View) -> Iterator[Section]:
     yield tables.lines("Versions", view.versions)
 
 
+def _candidate(view: View) -> Iterator[Section]:
+    """What stands beside the baseline's model, where this one is another."""
+    if view.duels is not None:
+        yield tables.duels(view.duels)
+        yield tables.modes_side_by_side(view.duels)
+        yield tables.passed_by_one(view.duels)
+
+
 def _other_model(view: View) -> Iterator[Section]:
     """What there is to see of a model beside the first, all of it folded."""
     suspect = view.verdict != "pass"
@@ -73,6 +90,8 @@ def _other_model(view: View) -> Iterator[Section]:
         tables.modes(view.modes),
     ):  # warnings stand at the top, each with its model
         yield replace(section, of=view.model)
+    for section in _candidate(view):
+        yield replace(section, open=False, listed=False, of=view.model)
 
 
 def _failed_title(view: View) -> str:

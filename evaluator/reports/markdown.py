@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evaluator.reports.escape import Markdown, cell, cell_code, code, html_code, prose, shorten
-from evaluator.reports.layout import models, sections
+from evaluator.reports.layout import models, sections, witnesses
 from evaluator.reports.tables import Cell, Code
 from evaluator.reports.view_model import View
 from evaluator.reports.words import Look
@@ -23,7 +23,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 def render(view: View) -> str:
     """The report as Markdown that ends with a newline."""
     template = _environment().get_template("report.md.j2")
-    return template.render(view=view, models=models(view), sections=sections(view))
+    return template.render(view=view, witnesses=witnesses(view), models=models(view), sections=sections(view))
 
 
 @cache

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 from evaluator.reports import numbers
+from evaluator.reports.verdict import layer_of, look_of_model, verdict_of
 from evaluator.reports.view_model import ModelFix, ModelRow
-from evaluator.reports.words import FIXES, VERDICTS
-from evaluator.results import Run, TaskResult, VerdictWord
+from evaluator.reports.words import FIXES, LAYER_NAMES
+from evaluator.results import Run, TaskResult
 from evaluator.vocabulary import FAILURE_MODES
 
 _MODES = 3
@@ -26,11 +27,6 @@ def model_of(run: Run) -> str:
     return run.subject.model if run.subject is not None else ""
 
 
-def verdict_of(run: Run) -> VerdictWord:
-    """The verdict on a run's own model, whatever the others' are."""
-    return run.alone.verdict if run.alone is not None else run.verdict
-
-
 def model_rows(run: Run) -> list[ModelRow]:
     """A row for each model and task; none where there is one model."""
     return [_row(each, task) for each in all_runs(run) for task in each.tasks] if run.beside else []
@@ -39,7 +35,7 @@ def model_rows(run: Run) -> list[ModelRow]:
 def _row(run: Run, task: TaskResult) -> ModelRow:
     return ModelRow(
         model=model_of(run),
-        look=VERDICTS[verdict_of(run)],
+        look=look_of_model(run),
         task=task.name,
         all_k=_figure(task, "all_k_pass_rate") if task.repeats > 1 else numbers.NOTHING,
         pass_rate=_figure(task, "pass_rate"),
@@ -96,14 +92,19 @@ def _fix(run: Run) -> str:
 
 
 def verdicts(run: Run) -> str:
-    """ "By model: regression a, b; pass c.", empty where there is one model."""
+    """ "By model: regression (the change) a, b; pass c.", empty where there is one model."""
     if not run.beside:
         return ""
     named: dict[str, list[str]] = {}
     for each in sorted(all_runs(run), key=lambda each: verdict_of(each) == "pass"):
-        named.setdefault(verdict_of(each), []).append(model_of(each))
+        named.setdefault(_verdict_and_layer(each), []).append(model_of(each))
     said = [f"{verdict} {', '.join(models)}" for verdict, models in named.items()]
     return f"By model: {'; '.join(said)}."
+
+
+def _verdict_and_layer(run: Run) -> str:
+    layer = layer_of(run)
+    return f"{verdict_of(run)} ({LAYER_NAMES[layer]})" if layer is not None else verdict_of(run)
 
 
 def _by_number(modes: Mapping[str, int]) -> list[tuple[str, int]]:

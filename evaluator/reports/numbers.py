@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 
 from evaluator.vocabulary import AMOUNT_METRICS, COUNT_METRICS
 
+_TIME = re.compile(r"\b(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d{1,9})?(?:Z|\+00:00)", re.ASCII)
 NOTHING = "–"
 _MINUS = "−"
 _MOST_DECIMALS = 4
+# Decimals of an amount of dollars below one.
+_CENTS = 4
+_MOST_CENTS = 9
 
 
 def rate(value: float) -> str:
@@ -73,8 +78,13 @@ def probability(p: float) -> str:
 
 
 def money(dollars: float) -> str:
-    """Four decimals below a dollar, for a case often costs less than a cent."""
-    return f"${dollars:.4f}" if abs(dollars) < 1 else f"${dollars:,.2f}"
+    """Four decimals below a dollar, for a case often costs less than a cent; more where four would leave fewer than two
+    digits: what costs something is never "$0.0000"."""
+    if abs(dollars) >= 1:
+        return f"${dollars:,.2f}"
+    wanted = 1 - math.floor(math.log10(abs(dollars))) if dollars else 0
+    whole, _, decimals = f"{dollars:.{min(max(_CENTS, wanted), _MOST_CENTS)}f}".partition(".")
+    return f"${whole}.{decimals[:_CENTS]}{decimals[_CENTS:].rstrip('0')}"
 
 
 def count(number: float) -> str:
@@ -85,6 +95,11 @@ def count(number: float) -> str:
 def counted(number: int, singular: str, plural: str = "") -> str:
     """ "1 case", "2 cases"."""
     return f"{count(number)} {singular if number == 1 else plural or singular + 's'}"
+
+
+def moments(text: str) -> str:
+    """`text` with its times in ISO 8601 and UTC as people write them: "2026-05-04 10:00 UTC"."""
+    return _TIME.sub(r"\1 \2 UTC", text)
 
 
 def duration(seconds: float) -> str:

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from evaluator.reports.escape import html_code, html_prose, visible
-from evaluator.reports.layout import models, sections
+from evaluator.reports.layout import models, sections, witnesses
 from evaluator.reports.markdown import TEMPLATES
 from evaluator.reports.tables import Cell, Code
 from evaluator.reports.view import view
@@ -22,7 +22,7 @@ def render(run: Run) -> str:
     """The report of `run` as an HTML document, light or dark as the reader's system is."""
     shown = view(run)
     template = _environment().get_template("page.html.j2")
-    return template.render(view=shown, models=models(shown), sections=sections(shown))
+    return template.render(view=shown, witnesses=witnesses(shown), models=models(shown), sections=sections(shown))
 
 
 @cache

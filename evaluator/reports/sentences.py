@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from evaluator.reports import evidence as proof
 from evaluator.reports import numbers
 from evaluator.reports.cases import scored
 from evaluator.reports.figures import comparison_of
@@ -54,14 +55,15 @@ def _difference(task: TaskResult, evidence: Evidence | None) -> str:
         return "no case could be paired with the baseline."
     attempts = numbers.counted(task.repeats, "attempt")
     text = (
-        f"{numbers.counted(evidence.n, 'paired case')}, {attempts} each; {numbers.count(evidence.worse)} regressed, "
+        f"{numbers.counted(evidence.n, 'paired case')}{proof.clusters(evidence)}, {attempts} each; "
+        f"{numbers.count(evidence.worse)} regressed, "
         f"{numbers.count(evidence.better)} fixed; difference in pass_rate {numbers.signed(evidence.difference)}"
         f"{numbers.interval(evidence.low, evidence.high)}"
     )
     if evidence.test == "deterministic":
         return f"{text}. The transcripts are recorded, so every change is real and no statistics apply."
     if evidence.p is not None:
-        text += f", {numbers.probability(evidence.p)} ({TESTS.get(evidence.test, evidence.test)})"
+        text += f", {proof.chance(evidence)} ({TESTS.get(evidence.test, evidence.test)})"
     return f"{text}. {_power(evidence)}"
 
 

@@ -10,6 +10,7 @@ from evaluator.reports.view_model import (
     CanaryRow,
     CaseRow,
     CoverageRow,
+    Duels,
     FigureRow,
     FindingRow,
     FlipRow,
@@ -20,6 +21,7 @@ from evaluator.reports.view_model import (
     SliceRow,
     TaskNote,
     TaskSentence,
+    WitnessRow,
 )
 from evaluator.reports.words import Look
 
@@ -40,8 +42,8 @@ Row = Sequence[Cell]
 @dataclass(frozen=True)
 class Section:
     """`title` is our own words, for it stands where Markdown is not read; `of`, a name from outside, is shown as code
-    after it. No `columns`: a list of single cells. `more`: rows that were left out. `open`: what the verdict rests on;
-    `listed`: shown where nothing can be folded."""
+    after it, then another that it stands `beside`. No `columns`: a list of single cells. `more`: rows that were left
+    out. `open`: what the verdict rests on; `listed`: shown where nothing can be folded."""
 
     title: str
     columns: Sequence[str]
@@ -50,6 +52,16 @@ class Section:
     open: bool = False
     listed: bool = False
     of: str = ""
+    beside: str = ""
+
+
+def witnesses(title: str, rows: Sequence[WitnessRow]) -> Section:
+    """One row for each witness."""
+    return Section(
+        title=title,
+        columns=("", "layer", "witness", "what it says"),
+        rows=[((row.look,), (row.layer,), (row.name,), (*map(Code, row.models), row.text)) for row in rows],
+    )
 
 
 def models(rows: Sequence[ModelRow]) -> Section:
@@ -134,7 +146,11 @@ def figures(title: str, rows: Listing[FigureRow]) -> Section:
             (
                 _code(row.task),
                 *([(Look(row.icon, row.sign, ""),)] if marks else []),
-                (Code(row.metric), *(("in", Code(row.slice)) if row.slice else ())),
+                (
+                    Code(row.metric),
+                    *(("in", Code(row.slice)) if row.slice else ()),
+                    *((row.since,) if row.since else ()),
+                ),
                 (row.baseline,),
                 (row.now,),
                 (row.change,),
@@ -180,6 +196,49 @@ def modes(rows: Listing[ModeRow]) -> Section:
             for r in rows.shown
         ],
         more=_more(rows),
+    )
+
+
+def duels(shown: Duels) -> Section:
+    """Who is better on what, of another model and the baseline's; a task is named in its first row."""
+    return Section(
+        title="Candidate: figures",
+        columns=("task", "metric", "baseline", "candidate", "better", "p after Holm", "cases", "shows from"),
+        rows=[
+            (
+                _code(row.task) if row.task != before else (),
+                (*_code(row.metric), *([row.what] if row.what else [])),
+                *((text,) for text in (row.baseline, row.candidate, row.better, row.p, row.cases, row.shows)),
+            )
+            for before, row in zip([None, *(row.task for row in shown.rows.shown)], shown.rows.shown, strict=False)
+        ],
+        more=_more(shown.rows),
+        open=True,
+        of=shown.candidate,
+        beside=shown.baseline,
+    )
+
+
+def modes_side_by_side(shown: Duels) -> Section:
+    """How another model and the baseline's fail."""
+    return Section(
+        title="Candidate: failure modes",
+        columns=("task", "mode", "baseline", "candidate"),
+        rows=[(_code(row.task), _code(row.mode), (row.baseline,), (row.share,)) for row in shown.modes.shown],
+        more=_more(shown.modes),
+        listed=True,
+        of=shown.candidate,
+        beside=shown.baseline,
+    )
+
+
+def passed_by_one(shown: Duels) -> Section:
+    """The cases that only one of two models passes."""
+    return Section(
+        title="Candidate: cases that only one of the two passes",
+        columns=("task", "who", "cases"),
+        rows=[(_code(row.task), (row.what,), _names(row.names)) for row in shown.alone.shown],
+        more=_more(shown.alone),
     )
 
 

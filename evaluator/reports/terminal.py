@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evaluator.reports.budget import Level, reduce
 from evaluator.reports.escape import log_text
-from evaluator.reports.layout import models, sections
+from evaluator.reports.layout import models, sections, witnesses
 from evaluator.reports.tables import Cell, Code, Piece, Section
 from evaluator.reports.view import view
 from evaluator.reports.view_model import View
@@ -59,7 +59,7 @@ def render(run: Run, *, width: int = 120, colour: bool = False) -> str:
         console.print(Text(line), soft_wrap=True)
     for section in sections(shown):
         if section.open or section.listed:
-            console.print(Text(f"\n{section.title}{f' of {_line(section.of)}' if section.of else ''}"), soft_wrap=True)
+            console.print(Text(f"\n{_title(section)}"), soft_wrap=True)
             if section.columns:
                 console.print(_section_table(section))
             for line in _list_lines(section):
@@ -69,14 +69,27 @@ def render(run: Run, *, width: int = 120, colour: bool = False) -> str:
 
 
 def _headline(shown: View) -> str:
-    return f"{_line(shown.title)}: {shown.verdict} — {_line(shown.headline)}"
+    return f"{_line(shown.title)}: {_line(shown.said)} — {_line(shown.headline)}"
 
 
 def _top(shown: View) -> Iterator[str]:
     yield from (f"  {_line(note)}" for note in shown.notes)
+    yield from (f"  Candidate: {log_text(line)}" for line in shown.candidates)
     yield from (f"  - {_line(reason)}" for reason in shown.reasons)
     yield from (f"  What to do: {_line(line)}" for line in shown.advice)
+    yield from _witnesses(shown)
     yield ""
+
+
+def _witnesses(shown: View) -> Iterator[str]:
+    """A line for each; one for all of them where nobody needs to look."""
+    section = witnesses(shown)
+    if section is None:
+        return
+    yield f"  {section.title}"
+    for row in shown.witnesses if section.open else ():
+        models = f" {', '.join(map(_line, row.models))}:" if row.models else ""
+        yield f"    {row.look.sign} {row.state}: {row.name} ({row.layer}):{models} {_line(row.text)}"
 
 
 def _fixes(shown: View) -> Iterator[str]:
@@ -98,7 +111,8 @@ def _figures(shown: View) -> Table:
     table = _table(("", "metric", "baseline", "now", "change", "evidence"))
     colours = {look.sign: look.colour for look in OUTCOMES.values()}
     for row in shown.figures:
-        name = " ".join(part for part in (row.task, row.metric, f"in {row.slice}" if row.slice else "") if part)
+        parts = (row.task, row.metric, f"in {row.slice}" if row.slice else "", row.since)
+        name = " ".join(part for part in parts if part)
         table.add_row(
             Text(row.sign, style=colours.get(row.sign, "")),
             Text(log_text(name, _CELL_BYTES)),
@@ -122,6 +136,11 @@ def _section_table(section: Section) -> Table:
     for row in section.rows:
         table.add_row(*[Text(_cell(cell)) for cell in row])
     return table
+
+
+def _title(section: Section) -> str:
+    named = (("of", section.of), ("beside", section.beside))
+    return " ".join([section.title, *(f"{word} {_line(name)}" for word, name in named if name)])
 
 
 def _list_lines(section: Section) -> Iterator[str]:

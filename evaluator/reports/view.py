@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from evaluator.reports import cases, facts, figures, headline, models, sections, sentences
+from evaluator.reports import (
+    advice,
+    candidate,
+    cases,
+    facts,
+    figures,
+    headline,
+    models,
+    sections,
+    sentences,
+    verdict,
+    witnesses,
+)
 from evaluator.reports.view_model import Listing, View
-from evaluator.reports.words import VERDICTS
 from evaluator.results import Run
 
 # The first ones stand at the top; the others are folded, never left out.
@@ -14,16 +25,21 @@ _REASONS = 8
 def view(run: Run) -> View:
     """The whole report of a run, nothing left out."""
     reasons = headline.reasons(run)
+    duels = candidate.duels(run)
     return View(
         model=models.model_of(run),
         verdict=run.verdict,
-        look=VERDICTS[run.verdict],
+        said=verdict.words(run),
+        look=verdict.look(run),
+        calm=verdict.is_calm(run),
         title=f"trapgate ({run.name})" if run.name else "trapgate",
         headline=headline.headline(run),
         notes=headline.notes(run),
         reasons=reasons[:_REASONS],
         more_reasons=Listing(reasons[_REASONS:]),
-        advice=headline.advice(run),
+        advice=advice.advice(run),
+        witnesses=witnesses.witness_rows(run),
+        moved=witnesses.summary(run),
         models=models.model_rows(run),
         fixes=models.fixes(run),
         figures=figures.figure_rows(run),
@@ -37,7 +53,7 @@ def view(run: Run) -> View:
         flips=cases.flips(run),
         coverage=sections.coverage(run),
         unpaired=sections.unpaired(run),
-        modes=sections.modes(run),
+        modes=candidate.beyond(sections.modes(run), duels),
         slices=sections.slices(run),
         canaries=sections.canaries(run),
         fingerprint=Listing(run.comparison.fingerprint if run.comparison is not None else ()),
@@ -49,5 +65,7 @@ def view(run: Run) -> View:
         several_tasks=len(run.tasks) > 1,
         compared=run.comparison is not None,
         rests_on_failed=cases.rests_on_failed(run),
+        candidates=candidate.lines(run),
+        duels=duels,
         beside=[view(each) for each in run.beside],
     )

@@ -31,14 +31,29 @@ class Listing(Generic[T_co]):
 
 
 @dataclass(frozen=True)
+class WitnessRow:
+    """What one witness says of the layer that it vouches for. `models`: whose it is, where the others' says another
+    thing."""
+
+    look: Look
+    state: str
+    layer: str
+    name: str
+    models: Sequence[str]
+    text: str
+
+
+@dataclass(frozen=True)
 class FigureRow:
-    """A row of the metric table. `icon` is empty where no rule speaks of the figure."""
+    """A row of the metric table. `icon` is empty where no rule speaks of the figure; `since`: which baseline it is held
+    against, where that is not the current one."""
 
     icon: str
     sign: str
     task: str
     metric: str
     slice: str
+    since: str
     baseline: str
     now: str
     change: str
@@ -180,20 +195,53 @@ class TaskNote:
 
 
 @dataclass(frozen=True)
+class DuelRow:
+    """A figure of two models. `what`: what is meant where there is no `metric`, else how it is taken ("an attempt");
+    `better`: who is, in words; `shows`: the smallest difference that these cases would have shown."""
+
+    task: str
+    metric: str
+    what: str
+    baseline: str
+    candidate: str
+    better: str
+    p: str
+    cases: str
+    shows: str
+
+
+@dataclass(frozen=True)
+class Duels:
+    """Another model than the baseline's beside it. `candidate`, `baseline`: their names; of the `modes` the share is
+    the candidate's; `alone`: cases that only one of the two passes."""
+
+    candidate: str
+    baseline: str
+    rows: Listing[DuelRow]
+    modes: Listing[ModeRow]
+    alone: Listing[NamedList]
+
+
+@dataclass(frozen=True)
 class View:
-    """The whole report, top to bottom. `compared`: with a baseline; `failed`: the cases besides the regressed ones that
-    failed or that a rule is about; `rests_on_failed`: whether the verdict rests on them. `model`: whose figures and
-    cases these are; `beside`: the same for each of the other models."""
+    """The whole report, top to bottom. `said`: the verdict in words, with who accepted it; `calm`: a pass that nothing
+    speaks against; `moved` sums up what the `witnesses` say; `compared`: with a baseline; `failed`: the cases besides
+    the regressed ones that failed or that a rule is about; `rests_on_failed`: whether the verdict rests on them.
+    `model`: whose figures and cases these are; `beside`: the same for each of the other models."""
 
     model: str
     verdict: str
+    said: str
     look: Look
+    calm: bool
     title: str
     headline: str
     notes: Sequence[str]
     reasons: Sequence[str]
     more_reasons: Listing[str]
     advice: Sequence[str]
+    witnesses: Sequence[WitnessRow]
+    moved: str
     models: Sequence[ModelRow]
     fixes: Sequence[ModelFix]
     figures: Sequence[FigureRow]
@@ -219,5 +267,7 @@ class View:
     several_tasks: bool
     compared: bool
     rests_on_failed: bool
+    candidates: Sequence[str] = ()
+    duels: Duels | None = None
     beside: Sequence[View] = ()
     shortened: bool = False

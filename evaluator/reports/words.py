@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from evaluator.results import VerdictWord
+from evaluator.results import LayerWord, VerdictWord
 
 Outcome = Literal["ok", "fail", "warn", "inconclusive"]
+WitnessState = Literal["steady", "moved", "silent"]
+WitnessName = Literal["replay_canaries", "baseline_rescored", "live_canaries", "control_arm"]
 
 
 @dataclass(frozen=True)
@@ -33,21 +35,49 @@ OUTCOMES: dict[Outcome, Look] = {
     "inconclusive": Look("❓", "?", "yellow"),
 }
 
+# A pass that is no green light, and what is added to the look of a verdict that somebody accepts.
+UNCERTAIN = Look("⚠️", "!", "yellow")
+ACCEPTED = Look("☑️", "accepted", "blue")
+
+# What tells the states apart is the shape of the sign and the word, not a colour. No line is broken between the two.
+STATES: dict[WitnessState, Look] = {
+    "steady": Look("=\u00a0steady", "=", "green"),
+    "moved": Look(f"{VERDICTS['drift'].icon}\u00a0moved", VERDICTS["drift"].sign, VERDICTS["drift"].colour),
+    "silent": Look("?\u00a0silent", "?", "yellow"),
+}
+# Witness → the layer that it vouches for, and what it is called.
+WITNESSES: dict[WitnessName, tuple[str, str]] = {
+    "replay_canaries": ("validators", "replay canaries"),
+    "baseline_rescored": ("validators", "baseline scored again"),
+    "live_canaries": ("provider", "live canaries"),
+    "control_arm": ("model", "control arm"),
+}
+
 # Verdict → the kinds of reason that can cause it.
 CAUSES: dict[VerdictWord, tuple[str, ...]] = {
     "pass": (),
     "regression": ("rule", "floor", "critical"),
     "drift": ("canary", "validator", "source", "provider", "model"),
-    "inconclusive": ("stale", "coverage", "baseline", "rule", "task"),
+    "inconclusive": ("stale", "coverage", "comparison", "baseline", "rule", "task"),
 }
 
 _VALIDATORS = "the validators moved, not the model"
+# Kind of reason → the layer that moved, where the run itself does not name one.
 LAYERS: dict[str, str] = {
     "canary": _VALIDATORS,
     "validator": _VALIDATORS,
     "source": "the task source moved",
     "provider": "the provider moved, not the change",
     "model": "the model moved, not the change",
+}
+# Layer of a drift → how the first line says it.
+MOVED: dict[LayerWord, str] = {layer: LAYERS[layer] for layer in ("validator", "provider", "model")}
+# Layer → its name in a list.
+LAYER_NAMES: dict[LayerWord, str] = {
+    "change": "the change",
+    "validator": "the validators",
+    "provider": "the provider",
+    "model": "the model",
 }
 
 _MEND_VALIDATORS = (
@@ -59,19 +89,53 @@ RECORD_AGAIN = (
     "Recordings that were made with another prompt, other tools, another model or other parameters cannot answer for "
     "these: make them again with `trapgate record` or, where they came by `--outputs`, make those outputs again."
 )
+# After what the control arm says of a regression.
+CHANGE_IS_CAUSE = (
+    "Mend the change: asked again today, the base still does well on these cases. If the drop is meant, accept it as "
+    "the new baseline with `trapgate baseline accept` or, on a pull request, by the label `trapgate:accept`."
+)
+ASK_AGAIN = (
+    "Read below why the control arm is silent. Where it was not asked, `trapgate run` asks it, given a key, "
+    "`drift.control_cases` and room in `limits`; where it cannot tell, more `repeats` would."
+)
+# Of a pass with a possible drop.
+TELL_APART = (
+    "This can be noise or a real change: look at the cases below before you merge. More cases, or more `repeats` of "
+    "each, would tell them apart."
+)
+# Where only rules against the last accepted baseline fail.
+NO_RATCHET = (
+    "Small drops have added up since the last baseline that somebody accepted. Win them back or, if this level is "
+    "meant, accept it with `trapgate baseline accept` or, on a pull request, by the label `trapgate:accept`: nothing "
+    "else moves what their sum is held against."
+)
 # (verdict, kind of reason) → what a person can do about it.
 ADVICE: dict[tuple[VerdictWord, str], str] = {
     ("drift", "canary"): _MEND_VALIDATORS,
     ("drift", "validator"): _MEND_VALIDATORS,
     ("drift", "source"): f"Pin the task source to the commit of the baseline. {_NEW_BASELINE}",
-    ("drift", "provider"): f"Ask the provider, or choose another model or mechanism (`structured`). {_NEW_BASELINE}",
-    ("drift", "model"): f"Name a dated version of the model in `trap.yaml`. {_NEW_BASELINE}",
+    ("drift", "provider"): (
+        "Nothing in this change explains it. Ask the provider, or choose another model or mechanism (`structured`). "
+        f"{_NEW_BASELINE}"
+    ),
+    ("drift", "model"): (
+        f"Nothing in this change explains it. Name a dated version of the model in `trap.yaml`. {_NEW_BASELINE}"
+    ),
     ("inconclusive", "stale"): RECORD_AGAIN,
     ("inconclusive", "coverage"): "See below what was not scored or not compared and why, mend that, and run again.",
+    ("inconclusive", "comparison"): (
+        "Cases were changed or removed, so these cannot be compared. If that is meant, accept it as the new baseline "
+        "with `trapgate baseline accept`; else bring them back."
+    ),
+    ("inconclusive", "provider"): (
+        "Ask the provider, or ask for structure by another mechanism (`structured`) until it takes such schemas again."
+    ),
     ("inconclusive", "baseline"): "Run on the default branch and store its result with `trapgate baseline accept`.",
     ("inconclusive", "rule"): "The rule needs a value that this run does not have: see the rows that are not decided.",
     ("inconclusive", "task"): "Mend the task: see its faults below.",
 }
+# After a figure that is held against the last baseline that somebody accepted.
+SINCE_ANCHOR = "since the accepted baseline"
 TESTS: dict[str, str] = {
     "mcnemar": "exact McNemar test, one-sided",
     "sign-flip": "sign-flip test, one-sided",

@@ -35,7 +35,7 @@ class Answering(Protocol):
 
 
 class Cached:
-    """`runner`, asked only for what `folder` does not have.
+    """`runner`, asked only for what `folder` does not have, and for every fresh job.
 
     The key is everything that is sent (model, parameters, messages, tools, tool choice, response format), what frozen
     tools answer and when a conversation ends, `endpoint`, and the attempt's number, so that repeats stay repeats.
@@ -80,7 +80,10 @@ class Cached:
         return result
 
     def _path(self, job: Job) -> Path | None:
-        """Where the answer is kept; None for a request that nests too deeply, which the runner refuses as data."""
+        """Where the answer is kept; None for a fresh job, and for a request that nests too deeply, which the runner
+        refuses as data."""
+        if job.fresh:
+            return None
         try:
             wire = build(self._subject, job.request, job.tools)
             loop = [msgspec.to_builtins(each) for each in (job.request, job.frozen)]

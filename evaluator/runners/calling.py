@@ -166,8 +166,10 @@ def worth_resuming(outcomes: Sequence[Outcome]) -> bool:
     """Whether the next run may take up the answers of this one: only where it was cut short.
 
     A run that came to its end is over, failed attempts included. So is one that a limit or a refused key stopped before
-    it had any answer of its own: it would stop there each time, on the same old answers.
+    it had any answer of its own: it would stop there each time, on the same old answers. What is asked afresh in every
+    run is no such answer.
     """
+    outcomes = [outcome for outcome in outcomes if not outcome.job.fresh]
     cut_short = {
         outcome.result.kind
         for outcome in outcomes

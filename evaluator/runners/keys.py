@@ -20,7 +20,7 @@ _KEYS = {
 # Whatever else may stand for a key: an administrator's, a bearer token, an identity of the workload.
 _CREDENTIAL = re.compile(r"KEY|TOKEN|IDENTITY|FEDERATION|ACCOUNT|CREDENTIAL")
 # Parameters that can carry a credential.
-_HEADERS = ("extra_headers", "headers")
+HEADERS = ("extra_headers", "headers")
 
 
 def missing_key(provider: str, environ: Mapping[str, str], params: Mapping[str, Any]) -> str | None:
@@ -29,7 +29,7 @@ def missing_key(provider: str, environ: Mapping[str, str], params: Mapping[str, 
     An empty variable is none: that is what a workflow gets for a secret that it has not or may not read.
     """
     names = _KEYS.get(provider)
-    if names is None or any(params.get(name) for name in _HEADERS):
+    if names is None or any(params.get(name) for name in HEADERS):
         return None
     prefixes = tuple(name.partition("_")[0] + "_" for name in names)
     given = any(

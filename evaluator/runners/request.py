@@ -204,7 +204,8 @@ def _response_format(function: dict[str, Any], wire_name: str) -> dict[str, Any]
         # References that start at `#` mean the function's own schema, which is no longer the root.
         schema |= {key: _moved(arguments[key], key in _MAPS) for key in _ROOT_ONLY if key in arguments}
         arguments = {key: _moved(value, key in _MAPS) for key, value in arguments.items() if key not in _ROOT_ONLY}
-    schema["properties"] = {"name": {"const": function["name"]}, "arguments": arguments}
+    # Strict modes want a type beside the constant, though it says nothing more.
+    schema["properties"] = {"name": {"type": "string", "const": function["name"]}, "arguments": arguments}
     schema["required"] = ["name", "arguments"]
     schema["additionalProperties"] = False
     described: dict[str, Any] = {"name": wire_name, "schema": schema}

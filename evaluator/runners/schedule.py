@@ -30,7 +30,8 @@ class Job:
     """An attempt to be made; `number` counts from 1 within the case.
 
     `tools`: specs that the case offers; `frozen`: what its tools answered when it was recorded; `retry`: tries in all
-    where an answer's shape is wrong; `model`: which of the run's models is asked, empty for the only one.
+    where an answer's shape is wrong; `model`: which of the run's models is asked, empty for the only one; `fresh`: it
+    asks about the provider of this very moment, so no answer of an earlier run will do, and none is kept for a later.
     """
 
     task: str
@@ -41,6 +42,7 @@ class Job:
     frozen: list[Frozen] = field(default_factory=list)
     retry: int = 1
     model: str = ""
+    fresh: bool = False
 
 
 def key_of(job: Job) -> Key:
@@ -124,7 +126,7 @@ class _Schedule:
         if self._journal is None:
             return
         for index, job in enumerate(self._jobs):
-            transcript = self._journal.finished.get(key_of(job))
+            transcript = None if job.fresh else self._journal.finished.get(key_of(job))
             if transcript is not None:
                 self._settle(index, Outcome(job, transcript, resumed=True))
 
@@ -185,7 +187,7 @@ class _Schedule:
                 result = await self._runner.attempt(job)
             finally:
                 self._in_flight.discard(index)
-            if self._journal is not None:
+            if self._journal is not None and not job.fresh:
                 self._journal.append(key_of(job), result)
             self._settle(index, Outcome(job, result))
 

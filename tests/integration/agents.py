@@ -55,6 +55,7 @@ def trap(*rules: str, model: str = f"model: {MODEL}\n{PRICE}", repeats: int = 1,
         "  refunds:",
         "    source: ./evals/refunds",
         "baseline: {path: .trap/baseline.json, allow_missing: true}",
+        "drift: {live_canaries: false}",
         "gate:",
         "  rules:",
         *(f"    - {{task: refunds, {rule}}}" for rule in rules or ("metric: pass_rate, max_drop: 0.05",)),
@@ -142,6 +143,22 @@ def turn(request: Received, plan: Plan, final: str = "Half of it is on its way."
         return Reply(text=final, **reply)
     calls = [(tool, args if isinstance(args, str) else json.dumps(args)) for tool, args in plan[said]]
     return Reply(tool_calls=calls, **reply)
+
+
+def hasty(folder: Path) -> None:
+    """A change of the prompt, which a script of `only_hasty` answers to."""
+    write(folder / "prompts" / "system.md", "Refund hastily.\n")
+
+
+def only_hasty(script: Callable[[Received], Reply]) -> Callable[[Received], Reply]:
+    """Plays `script` where the prompt asks for haste, and does everything right where it does not: then it is the
+    change that makes the difference, and not the model."""
+
+    def reply(request: Received) -> Reply:
+        asked = " ".join(str(message["content"]) for message in request.body["messages"])
+        return script(request) if "hastily" in asked else turn(request, right(order_of(request)))
+
+    return reply
 
 
 class InTurns:

@@ -37,6 +37,7 @@ baseline: {path: .trap/baseline.json}
 gate:
   rules:
     - {task: refunds, metric: pass_rate, max_drop: 0.05}
+drift: {live_canaries: false}
 limits: {concurrency: 4}
 """
 

@@ -35,6 +35,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = folder / "trap.yaml"
     path.write_text(path.read_text() + "price: {input_per_million: 1.0, output_per_million: 2.0}\n")
     change(folder, "repeats: 3", "repeats: 1")
+    change(folder, "model: openai/gpt-4.1-mini", "model: openai/scripted")
+    change(folder, "limits:", "drift: {live_canaries: false}\nlimits:")
     assert run(folder, playing())[0] == 0
     accept(folder)
     return folder
@@ -45,6 +47,11 @@ def change(folder: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
+
+
+def only_by_prompt(script: Any) -> Any:
+    """Plays `script` where no schema is sent, and is right where one is: the change makes the difference."""
+    return lambda request: (playing() if "response_format" in request.body else script)(request)
 
 
 def playing(**wrong: str) -> Any:
@@ -120,15 +127,17 @@ def test_wrong_records_are_a_regression_with_each_mode_and_place(repository: Pat
     change(folder, "structured: schema", "structured: prompt")
     code, _ = run(
         folder,
-        playing(
-            **{
-                "tern": "The Tern was built in 1994.",
-                "gannet": '{"name": "Gannet", "built": "2003", "length_m": 88, "sources": ["MV Gannet"]}',
-                "puffin": '{"name": "Puffin", "built": 1978, "length_m": 33, "sources": ["MV Puffin"]}',
-                "kittiwake": "no search",
-                "departures": '{"ferry": "Tern, not the 09:30", "departures": ["07:10", "16:40"]}',
-                "sold-ferry": '{"name": "Fulmar", "in_service": true, "sold": 2015}',
-            }
+        only_by_prompt(
+            playing(
+                **{
+                    "tern": "The Tern was built in 1994.",
+                    "gannet": '{"name": "Gannet", "built": "2003", "length_m": 88, "sources": ["MV Gannet"]}',
+                    "puffin": '{"name": "Puffin", "built": 1978, "length_m": 33, "sources": ["MV Puffin"]}',
+                    "kittiwake": "no search",
+                    "departures": '{"ferry": "Tern, not the 09:30", "departures": ["07:10", "16:40"]}',
+                    "sold-ferry": '{"name": "Fulmar", "in_service": true, "sold": 2015}',
+                }
+            )
         ),
     )
     assert code == 1, "the sold ferry is critical"

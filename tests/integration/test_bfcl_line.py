@@ -23,6 +23,7 @@ tasks:
     source: ./songs
     options: {calls: %s}
 baseline: {path: .trap/baseline.json, allow_missing: true}
+drift: {live_canaries: false}
 gate:
   rules:
     - {task: songs, metric: pass_rate, slice: parallel, min: 0.1}

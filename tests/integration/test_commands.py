@@ -204,7 +204,7 @@ def test_a_run_with_broken_canaries_is_no_baseline(repository):
 def test_show_without_a_baseline_is_an_error(repository):
     done = trapgate(repository, "baseline", "show")
     assert done.returncode == 2
-    assert "there is no such file" in done.stderr
+    assert ".trap/baseline.json: there is no baseline yet" in done.stderr
 
 
 # canaries, validate, init, pin

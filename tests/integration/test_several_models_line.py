@@ -18,7 +18,9 @@ from tests.integration.agents import (
     copy,
     edited,
     fixture_path,
+    hasty,
     interrupted,
+    only_hasty,
     order_of,
     results_of,
     right,
@@ -72,12 +74,14 @@ def runs(accepted, tmp_path_factory):
     def job(name, script, text, *arguments):
         folder = copy(accepted, parent / name)
         write(folder / "trap.yaml", text)
+        if name == "worse":
+            hasty(folder)
         return lambda: (folder, *run(folder, script, *arguments))
 
     return at_once(
         {
             "interrupted": lambda: stopped_and_resumed(copy(accepted, parent / "interrupted")),
-            "worse": job("worse", wrong_by(m41_nano=8, m41_mini=1), several(CHEAP, DEAR)),
+            "worse": job("worse", only_hasty(wrong_by(m41_nano=8, m41_mini=1)), several(CHEAP, DEAR)),
             "another": job("another", wrong_by(m4o_mini=8), several(DEAR, OTHER)),
             "one": job("one", wrong_by(), several(DEAR, CHEAP), "--model", CHEAP),
         }

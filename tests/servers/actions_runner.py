@@ -47,7 +47,7 @@ class ActionsRunner:
             "sender": {"login": "alice"},
             "pull_request": {
                 "number": number,
-                "base": {"sha": self.base, "repo": {"full_name": self.server.repository}},
+                "base": {"sha": self.base, "ref": "main", "repo": {"full_name": self.server.repository}},
                 "head": {"sha": self.head, "repo": {"full_name": head_repository or self.server.repository}},
             },
         }
@@ -55,7 +55,10 @@ class ActionsRunner:
     def environ(self, event_name: str, event: dict[str, Any], **inputs: str) -> dict[str, str]:
         """The environment of the step. Every declared input is there, an omitted one empty."""
         self.event_path.write_text(json.dumps(event), encoding="utf-8")
-        declared = ("config", "model", "tasks", "baseline", "github-token", "comment", "output")
+        declared = (
+            *("config", "model", "tasks", "baseline", "github-token", "comment", "output", "unsafe-judges"),
+            *("move-baseline", "skip-unchanged", "accept-label"),
+        )
         given = {"github-token": TOKEN, **{name.replace("_", "-"): value for name, value in inputs.items()}}
         return {
             "CI": "true",

@@ -11,7 +11,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
-WANTED = ("issue-comment", "commit-comparison", "git-commit", "public-user", "basic-error")
+WANTED = (
+    "issue-comment",
+    "commit-comparison",
+    "git-commit",
+    "git-ref",
+    "git-tree",
+    "short-blob",
+    "public-user",
+    "basic-error",
+    "repository-collaborator-permission",
+    "pull-request-simple",
+    "pull-request",
+)
 NO_RULE = {
     "description",
     "example",

@@ -17,15 +17,19 @@ import json
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.servers import github_git
+from tests.servers.github_git import GitDatabase, RefusedError
+from tests.servers.github_people import NOW, alone, permission, pull_request
+from tests.servers.github_people import user as _user
+
 PREFIX = "/api/v3"
-NOW = "2026-01-02T03:04:05Z"
 ACTIONS_BOT = ("github-actions[bot]", "Bot")
 
 
@@ -56,18 +60,23 @@ class Received:
 class GitHubServer:
     """State and faults are plain attributes, to be set and looked at by tests.
 
-    `identity`: login and type of whom the token belongs to. `granted`: permissions that the token has.
+    `identity`: login and type of whom the token belongs to. `granted`: permissions that the token has. `roles`: login →
+    the role that a person has here; nobody else exists. `pulls`: number → head, base_ref and merge_commit. `git`: what
+    the git data API reads and writes; files at its commits are read as well.
     """
 
     def __init__(self, repository: str = "octo/agent") -> None:
         self.repository = repository
         self.identity = ACTIONS_BOT
-        self.granted = {"contents: read", "pull-requests: write"}
+        self.granted = {"contents: read", "metadata: read", "pull-requests: write"}
         self.hides_what_is_denied = False
         self.comments: dict[int, list[dict[str, Any]]] = {}
         self.files: dict[tuple[str, str], bytes] = {}
         self.commits: set[str] = set()
         self.merge_bases: dict[tuple[str, str], str] = {}
+        self.roles: dict[str, str] = {}
+        self.pulls: dict[int, dict[str, Any]] = {}
+        self.git = GitDatabase()
         self.requests: list[Received] = []
         self.lock = threading.RLock()
         self._faults: list[tuple[str, str, Fault]] = []
@@ -194,6 +203,14 @@ class _Handler(BaseHTTPRequestHandler):
             ("GET", repo + r"/contents/(.+)"): self._contents,
             ("GET", repo + r"/compare/([0-9a-f]+)\.\.\.([0-9a-f]+)"): self._compare,
             ("GET", repo + r"/git/commits/([0-9a-f]+)"): self._git_commit,
+            ("GET", repo + r"/git/matching-refs/heads/(.+)"): self._matching_refs,
+            ("GET", repo + r"/git/trees/([0-9a-f]+)"): self._tree,
+            ("GET", repo + r"/git/blobs/([0-9a-f]+)"): self._blob,
+            ("POST", repo + r"/git/(blobs|trees|commits|refs)"): self._make,
+            ("PATCH", repo + r"/git/refs/heads/(.+)"): self._move,
+            ("GET", repo + r"/collaborators/([^/]+)/permission"): self._permission,
+            ("GET", repo + r"/commits/([0-9a-f]+)/pulls"): self._pulls_of_commit,
+            ("GET", repo + r"/pulls/(\d+)"): self._pull,
         }
         for (method, pattern), answer in routes.items():
             match = re.fullmatch(pattern, received.path)
@@ -270,7 +287,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _contents(self, received: Received, path: str) -> None:
         if not self._allowed("contents: read"):
             return
-        data = self.github.files.get((received.query["ref"], path))
+        commit = received.query["ref"]
+        data = self.github.files.get((commit, path), self._in_git(commit, path))
         if data is None:
             self._error(404, "Not Found")
         else:
@@ -279,19 +297,104 @@ class _Handler(BaseHTTPRequestHandler):
     def _compare(self, received: Received, base: str, head: str) -> None:
         if not self._allowed("contents: read"):
             return
-        merge_base = self.github.merge_bases.get((base, head))
+        status = self.github.git.status(base, head)
+        merge_base = base if status is not None else self.github.merge_bases.get((base, head))
         if merge_base is None:
             self._error(404, "Not Found")
         else:
-            self._json(200, _comparison(self.github, base, merge_base))
+            self._json(200, _comparison(self.github, base, merge_base) | {"status": status or "diverged"})
 
     def _git_commit(self, received: Received, sha: str) -> None:
         if not self._allowed("contents: read"):
             return
-        if sha not in self.github.commits:
+        if sha not in self.github.commits and sha not in self.github.git.commits:
             self._error(404, "Not Found")
         else:
-            self._json(200, _git_commit(self.github, sha))
+            self._json(200, github_git.commit(self.github, sha))
+
+    def _in_git(self, commit: str, path: str) -> bytes | None:
+        git = self.github.git
+        if commit not in git.commits or path not in git.trees[git.commits[commit].tree]:
+            return None
+        return git.blobs[git.trees[git.commits[commit].tree][path][1]]
+
+    def _matching_refs(self, received: Received, prefix: str) -> None:
+        if self._allowed("contents: read"):
+            with self.github.lock:
+                self._or_refused(200, lambda: github_git.matching(self.github, prefix))
+
+    def _tree(self, received: Received, sha: str) -> None:
+        if not self._allowed("contents: read"):
+            return
+        if sha not in self.github.git.trees:
+            self._error(404, "Not Found")
+        else:
+            self._json(200, github_git.tree(self.github, sha))
+
+    def _blob(self, received: Received, sha: str) -> None:
+        if not self._allowed("contents: read"):
+            return
+        data = self.github.git.blobs.get(sha)
+        if data is None:
+            self._error(404, "Not Found")
+        else:
+            self.send_answer(200, data, {"Content-Type": "application/vnd.github.raw+json; charset=utf-8"})
+
+    def _make(self, received: Received, what: str) -> None:
+        if not self._allowed("contents: write"):
+            return
+        server, body = self.github, received.body
+        making: dict[str, Callable[[], Any]] = {
+            "blobs": lambda: github_git.short_blob(server, github_git.make_blob(server.git, body)),
+            "trees": lambda: github_git.tree(server, github_git.make_tree(server.git, body)),
+            "commits": lambda: github_git.commit(server, github_git.make_commit(server.git, body)),
+            "refs": lambda: github_git.ref(server, github_git.make_branch(server.git, body)),
+        }
+        with server.lock:
+            self._or_refused(201, making[what])
+
+    def _move(self, received: Received, name: str) -> None:
+        if self._allowed("contents: write"):
+            server = self.github
+            with server.lock:
+                self._or_refused(
+                    200, lambda: github_git.ref(server, github_git.move_branch(server.git, name, received.body))
+                )
+
+    def _or_refused(self, status: int, answer: Callable[[], Any]) -> None:
+        try:
+            self._json(status, answer())
+        except RefusedError as refused:
+            self._error(refused.status, refused.message)
+
+    def _permission(self, received: Received, login: str) -> None:
+        if not self._allowed("metadata: read"):
+            return
+        role = self.github.roles.get(login)
+        if role is None:
+            self._error(404, f"{login} is not a user")
+        else:
+            self._json(200, permission(self.github, login, role))
+
+    def _pulls_of_commit(self, received: Received, sha: str) -> None:
+        if self._may_read_pulls():
+            found = [pull for pull in self._pulls() if sha in (pull["merge_commit_sha"], pull["head"]["sha"])]
+            self._json(200, found)
+
+    def _pull(self, received: Received, number: str) -> None:
+        if not self._may_read_pulls():
+            return
+        found = next((pull for pull in self._pulls() if pull["number"] == int(number)), None)
+        if found is None:
+            self._error(404, "Not Found")
+        else:
+            self._json(200, alone(found))
+
+    def _may_read_pulls(self) -> bool:
+        return "pull-requests: write" in self.github.granted or self._allowed("pull-requests: read")
+
+    def _pulls(self) -> list[dict[str, Any]]:
+        return [pull_request(self.github, number, **pull) for number, pull in self.github.pulls.items()]
 
     def _error(self, status: int, message: str) -> None:
         self._json(
@@ -323,24 +426,6 @@ _PUBLIC = dict.fromkeys(("bio", "blog", "company", "email", "hireable", "locatio
 }
 
 
-def _user(server: GitHubServer, login: str, kind: str) -> dict[str, Any]:
-    url = f"{server.api_url}/users/{login}"
-    linked = ("events", "followers", "following", "gists", "organizations", "received_events", "repos", "starred")
-    return {
-        "login": login,
-        "id": 41898282,
-        "node_id": "U_1",
-        "avatar_url": f"{server.root}/avatars/1",
-        "gravatar_id": "",
-        "url": url,
-        "html_url": f"{server.root}/{login}",
-        **{f"{name}_url": f"{url}/{name}" for name in linked},
-        "subscriptions_url": f"{url}/subscriptions",
-        "type": kind,
-        "site_admin": False,
-    }
-
-
 def _comment(server: GitHubServer, number: int, id: int, body: str, login: str, kind: str) -> dict[str, Any]:
     issue = f"{server.api_url}/repos/{server.repository}/issues"
     return {
@@ -357,31 +442,8 @@ def _comment(server: GitHubServer, number: int, id: int, body: str, login: str, 
     }
 
 
-def _git_commit(server: GitHubServer, sha: str) -> dict[str, Any]:
-    url = f"{server.api_url}/repos/{server.repository}/git/commits/{sha}"
-    person = {"date": NOW, "email": "octo@example.com", "name": "Octo"}
-    return {
-        "sha": sha,
-        "node_id": f"C_{sha}",
-        "url": url,
-        "html_url": f"{server.root}/{server.repository}/commit/{sha}",
-        "author": person,
-        "committer": person,
-        "message": "a commit",
-        "tree": {"sha": sha, "url": url},
-        "parents": [],
-        "verification": {
-            "verified": False,
-            "reason": "unsigned",
-            "signature": None,
-            "payload": None,
-            "verified_at": None,
-        },
-    }
-
-
 def _commit(server: GitHubServer, sha: str) -> dict[str, Any]:
-    git = _git_commit(server, sha)
+    git = github_git.commit(server, sha)
     return {
         "sha": sha,
         "node_id": git["node_id"],

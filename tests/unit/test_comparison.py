@@ -13,6 +13,7 @@ from evaluator.comparison import (
     fingerprint_differences,
     pair,
 )
+from evaluator.results import Fingerprint
 from tests.unit.builders import failed_call, fingerprint, outcomes, scored, task_result
 
 
@@ -104,10 +105,75 @@ def test_pass_hat_k_of_both_sides_is_taken_at_the_same_k():
     assert (change.baseline, change.now) == (1.0, 0.0)
 
 
-def test_the_fingerprint_says_what_differs_in_words():
-    before, after = fingerprint(system="aaa"), fingerprint(system="bbb", seed="1")
-    assert fingerprint_differences(before, after) == ["seed (absent) → 1", "system aaa → bbb"]
-    assert fingerprint_differences(before, before) == []
+def differences(kind, before, after):
+    empty = {"packages": {}, "scorers": {}, "subject": {}, "sources": {}}
+    return fingerprint_differences(Fingerprint(**empty | {kind: before}), Fingerprint(**empty | {kind: after}))
+
+
+def test_equal_fingerprints_differ_in_nothing():
+    assert fingerprint_differences(fingerprint(system="a"), fingerprint(system="a")) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "lines"),
+    [
+        ("packages", {"jsonschema": "4.26.0"}, {"jsonschema": "4.27.0"}, ["jsonschema 4.26.0 → 4.27.0"]),
+        ("packages", {}, {"isolation of cmd": "landlock"}, ["isolation of cmd landlock added"]),
+        ("packages", {"isolation of cmd": "landlock"}, {}, ["isolation of cmd removed"]),
+        ("scorers", {"trace": "trace@1"}, {"trace": "trace@2"}, ["scorer trace 1 → 2"]),
+        ("scorers", {"canaries": "1.0.0"}, {"canaries": "1.1.0"}, ["scorer canaries 1.0.0 → 1.1.0"]),
+        (
+            "scorers",
+            {"judge of capitals": "a" * 12},
+            {"judge of capitals": "b" * 12},
+            ["scorer judge of capitals changed"],
+        ),
+        ("subject", {"model": "openai/x"}, {"model": "openai/y"}, ["model openai/x → openai/y"]),
+        ("subject", {"params.seed": "1"}, {"params.seed": "2"}, ["params.seed 1 → 2"]),
+        ("subject", {}, {"params.seed": "1"}, ["params.seed 1 added"]),
+        ("subject", {"params.seed": "1"}, {}, ["params.seed removed"]),
+        (
+            "sources",
+            {"refunds": "3f2c1ab" + "0" * 33},
+            {"refunds": "9c81d02" + "1" * 33},
+            ["source of refunds 3f2c1ab00000 → 9c81d0211111"],
+        ),
+        ("sources", {"refunds": "a" * 64}, {"refunds": "unknown"}, ["source of refunds aaaaaaaaaaaa → unknown"]),
+        ("answered", {"models": ["x-0613"]}, {"models": ["x-0914"]}, ["model answered x-0613 → x-0914"]),
+        (
+            "answered",
+            {"system_fingerprints": ["fp_1"]},
+            {"system_fingerprints": ["fp_1", "fp_2"]},
+            ["system fingerprint answered fp_1 → fp_1, fp_2"],
+        ),
+        ("answered", {"models": ["x-0613"]}, {"models": []}, ["model answered x-0613 → (none)"]),
+    ],
+)
+def test_the_fingerprint_says_what_differs_in_words(kind, before, after, lines):
+    assert differences(kind, before, after) == lines
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("system", "system prompt"),
+        ("tools/refund", "tools/refund"),
+        ("tools.json/refund of orders", "tools.json/refund of orders"),
+        ("params.files", "files of the solution"),
+    ],
+)
+def test_of_what_the_subject_has_a_digest_of_only_the_change_is_said(name, words):
+    old, new = "1f2e3d4c5b6a", "9a8b7c6d5e4f"
+    assert differences("subject", {name: old}, {name: new}) == [f"{words} changed"]
+    assert differences("subject", {}, {name: new}) == [f"{words} added"]
+    assert differences("subject", {name: old}, {}) == [f"{words} removed"]
+    assert differences("subject", {name: f'"{old}"'}, {name: f'"{new}"'}) == [f"{words} changed"]
+    assert differences("subject", {name: old * 5 + "abcd"}, {name: new}) == [f"{words} changed"]
+
+
+def test_sources_whose_first_digits_are_the_same_are_still_said_to_differ():
+    before, after = {"refunds": "a" * 40}, {"refunds": "a" * 12 + "b" * 28}
+    assert differences("sources", before, after) == ["source of refunds changed"]
 
 
 def test_a_sign_flip_test_on_too_few_cases_promises_nothing():
@@ -115,3 +181,34 @@ def test_a_sign_flip_test_on_too_few_cases_promises_nothing():
     alike = evidence([0.8] * 20, [0.6] * 20, 0.02, False, higher_is_better=True)
     assert alike.p < 0.001
     assert alike.detectable is None
+
+
+def attempts_of(*passed):
+    return [scored(each, number) for number, each in enumerate(passed, start=1)]
+
+
+def test_a_baseline_of_other_repeats_is_held_against_as_many_attempts_of_each_side():
+    before = task_result({"a": attempts_of(True), "b": attempts_of(True)}, repeats=1)
+    now = task_result({"a": attempts_of(True, False, False), "b": attempts_of(False, True, True)}, repeats=3)
+    change = difference("pass_rate", pair(before, now), alpha=0.02, higher_is_better=True)
+    assert (change.baseline, change.now, change.worse, change.evidence.test) == (1.0, 0.5, ["b"], "mcnemar")
+
+
+def test_an_attempt_that_was_not_scored_is_none_of_those_that_are_compared():
+    before = task_result({"a": [failed_call(), *attempts_of(False, True)]}, repeats=3)
+    now = task_result({"a": attempts_of(True, True, False)}, repeats=3)
+    change = difference("pass_rate", pair(before, now), alpha=0.02, higher_is_better=True)
+    assert (change.baseline, change.now) == (0.5, 1.0)
+
+
+def test_every_attempt_of_a_recording_counts_and_every_dollar_of_a_run():
+    before = task_result({"a": attempts_of(True)}, repeats=1, deterministic=True)
+    now = task_result({"a": attempts_of(True, False)}, repeats=2, deterministic=True)
+    change = difference("pass_rate", pair(before, now), alpha=0.02, higher_is_better=True)
+    assert (change.baseline, change.now) == (1.0, 0.5)
+    before, now = (
+        task_result({"a": attempts_of(True)}, repeats=1),
+        task_result({"a": attempts_of(True, True)}, repeats=2),
+    )
+    cost = difference("cost_usd", pair(before, now), alpha=0.02, higher_is_better=False)
+    assert (cost.baseline, cost.now) == (0.001, 0.002)

@@ -13,7 +13,7 @@ def test_every_error_code_is_documented_and_no_other():
     written = set()
     for path in SOURCES:
         text = path.read_text(encoding="utf-8")
-        written |= set(re.findall(r'(?:user_error|UserError)\(\s*"([a-z-]+)"', text))
+        written |= set(re.findall(r'(?:user_error|UserError|Unfit)\(\s*"([a-z-]+)"', text))
         written |= set(re.findall(r'^_?(?:CODE|MALFORMED) = "([a-z-]+)"', text, re.MULTILINE))
     documented = set()
     for row in re.findall(r"^\| (`.*?) \|", (ROOT / "docs" / "errors.md").read_text(encoding="utf-8"), re.MULTILINE):

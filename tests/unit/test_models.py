@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import msgspec
 import pytest
 
 from evaluator import models
 from evaluator.baselines import Found, Missing
 from evaluator.cases import Subject
-from evaluator.results import Reason, Run, VerdictWord, decode_run, encode, models_of
+from evaluator.results import LayerWord, Reason, Run, VerdictWord, decode_run, encode, models_of
 from tests.unit import builders
 
 
 def run_of(model: str, verdict: VerdictWord = "pass", kind: str = "rule", text: str = "it fell") -> Run:
     reasons = [] if verdict == "pass" else [Reason(kind=kind, text=text)]
     whole = builders.run([builders.task_result(builders.outcomes(3, 0))])
-    return msgspec.structs.replace(whole, subject=Subject(model=model), verdict=verdict, reasons=reasons)
+    layer = kind if kind in get_args(LayerWord) else None
+    return msgspec.structs.replace(
+        whole,
+        subject=Subject(model=model),
+        verdict=verdict,
+        reasons=reasons,
+        layer=msgspec.convert(layer, LayerWord | None),
+    )
 
 
 def baseline(*names: str) -> Found:
@@ -69,7 +78,7 @@ def test_one_run_stays_as_it_is() -> None:
         (("pass", "pass"), "pass"),
         (("pass", "regression"), "regression"),
         (("regression", "inconclusive"), "inconclusive"),
-        (("inconclusive", "drift:canary"), "drift"),
+        (("inconclusive", "drift:validator"), "drift"),
         (("drift:model", "regression"), "regression"),
         (("drift:model", "inconclusive"), "inconclusive"),
         (("pass", "drift:provider"), "drift"),

@@ -12,6 +12,7 @@ from evaluator.config.types import TaskConfig
 from evaluator.config.wording import bounded
 from evaluator.corpus import SEARCH
 from evaluator.errors import UserError
+from evaluator.formats import labels
 from evaluator.formats.arena.files import CORPUS, DATASET, MANIFEST, Manifest, read_corpus, read_manifest
 from evaluator.formats.arena.golds import gold_of
 from evaluator.formats.arena.items import Item, Reader
@@ -21,7 +22,6 @@ from evaluator.formats.included import included, nothing_left, some, text_calls_
 NAME = "arena"
 MALFORMED = "task-malformed"
 MAX_TURNS = 16
-CRITICAL = "critical"
 # Each case keeps its corpus in every stored result, so that it can be asked again.
 MOST_STORED = 64 * 1024 * 1024
 
@@ -79,8 +79,9 @@ def _case(item: Item, manifest: Manifest, corpus: list[Passage], text_calls: boo
         id=item.id,
         request=request,
         expected={"checks": item.checks},
-        slices=item.tags,
-        critical=CRITICAL in item.tags,
+        slices=labels.slices(item.tags),
+        critical=labels.CRITICAL in item.tags,
+        cluster=labels.cluster(item.tags),
         origin=item.origin,
     )
     gold = gold_of(case)

@@ -10,11 +10,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from evaluator.cases import Case, Frozen, Origin, Recorded, Request
+from evaluator.formats import labels
 from evaluator.formats.trace.fixture import Fixture, Invocation, Message, Recording
 from evaluator.formats.trace.rules import canonical_paths
 from evaluator.transcript import Call, Transcript, Usage
-
-CRITICAL = "critical"
 
 _T = TypeVar("_T")
 
@@ -38,8 +37,9 @@ def case_of(fixture: Fixture, request: Request, tools: dict[str, list[dict[str, 
         id=fixture.task_id,
         request=request,
         expected=expected_of(fixture),
-        slices=list(dict.fromkeys(fixture.tags)),
-        critical=fixture.critical or CRITICAL in fixture.tags,
+        slices=labels.slices(fixture.tags),
+        critical=fixture.critical or labels.CRITICAL in fixture.tags,
+        cluster=labels.cluster(fixture.tags),
         tools=tools,
         recorded=_answers(fixture),
         expected_answer=_known(fixture.expected_answer),

@@ -18,6 +18,10 @@ tasks:
   tables:
     source: ./evals/tables
 """
+# What a pull request changes in these tests: a system prompt that the base does not have.
+GENEROUS = "Be generous."
+GENEROUS_CONFIG = f"{CONFIG}system: prompts/system.md\n"
+GENEROUS_FILES = {"trap.yaml": GENEROUS_CONFIG, "prompts/system.md": f"{GENEROUS}\n"}
 SPEC = {
     "name": "book_table",
     "description": "Books a table.",
@@ -71,6 +75,16 @@ def bad(request: Received) -> Reply:
     """Ten of sixteen tables have a seat too many."""
     number = _number(request)
     return Reply(text=call(number, more=2 if number < 10 else 1))
+
+
+def is_generous(request: Received) -> bool:
+    """Whether the request is the change's, not the base's."""
+    return GENEROUS in json.dumps(request.body["messages"])
+
+
+def worse_when_generous(request: Received) -> Reply:
+    """As bad as `bad` with the change's prompt, good without it."""
+    return bad(request) if is_generous(request) else good(request)
 
 
 def refusing(request: Received) -> Reply:

@@ -78,9 +78,12 @@ def test_a_verdict_becomes_comment_summary_outputs_and_exit_code(
     assert verdict in runner.summary.read_text().lower()
     assert runner.outputs() == {
         "verdict": verdict,
+        "layer": "",
         "exit-code": str(code),
         "results": "trapgate-results/results.json",
         "pass-rate": "0.7500",
+        "baseline": "",
+        "accepted-by": "",
         "coverage": "1.0000",
         "regressed": "",
         "fixed": "",
@@ -110,7 +113,8 @@ def test_in_a_merge_queue_the_bases_rules_apply_and_nothing_is_posted(
     runner: ActionsRunner, server: GitHubServer
 ) -> None:
     ref = f"refs/heads/gh-readonly-queue/main/pr-7-{runner.base}"
-    event = {"merge_group": {"base_sha": runner.base, "head_sha": runner.head, "head_ref": ref}}
+    group = {"base_sha": runner.base, "base_ref": "refs/heads/main", "head_sha": runner.head, "head_ref": ref}
+    event = {"merge_group": group}
     evaluation = Evaluation(a_run("regression"))
     code, _ = act(runner.environ("merge_group", event), evaluation)
     assert code == 1

@@ -93,15 +93,23 @@ def test_a_change_that_does_as_well_passes_and_modules_of_its_repository_are_not
 def test_a_change_that_does_worse_is_a_regression_even_where_it_loosens_its_own_gate(
     runner: ActionsRunner, server: GitHubServer
 ) -> None:
-    runner.write({"trap.yaml": agent.CONFIG + "gate: {rules: [{metric: pass_rate, min: 0.01}]}\n"})
-    ended = on_pull_request(runner, agent.bad)
+    loose = "gate: {rules: [{metric: pass_rate, min: 0.01}]}\n"
+    runner.write({**agent.GENEROUS_FILES, "trap.yaml": agent.GENEROUS_CONFIG + loose})
+    ended = on_pull_request(runner, agent.worse_when_generous)
     assert ended.returncode == 1, ended.stdout + ended.stderr
-    assert runner.outputs()["regressed"] == "10"
+    assert (runner.outputs()["regressed"], runner.outputs()["layer"]) == ("10", "change")
     body = server.comments[7][0]["body"]
     assert "regression" in body.lower()
     assert "table_00" in body
     assert "This change alters the gate" in body
     assert TOKEN not in body + ended.stdout.replace(f"::add-mask::{TOKEN}", "") + ended.stderr
+
+
+def test_a_model_that_does_worse_for_the_unchanged_base_as_well_is_drift(runner: ActionsRunner) -> None:
+    runner.write(agent.GENEROUS_FILES)
+    ended = on_pull_request(runner, agent.bad)
+    assert ended.returncode == 4, ended.stdout + ended.stderr
+    assert (runner.outputs()["verdict"], runner.outputs()["layer"]) == ("drift", "model")
 
 
 def test_a_provider_that_refuses_leaves_the_run_inconclusive(runner: ActionsRunner) -> None:
@@ -131,7 +139,12 @@ def test_a_model_that_writes_commands_and_markers_reaches_neither_log_nor_commen
     runner: ActionsRunner, server: GitHubServer
 ) -> None:
     evil = "\n::error::owned\n##[error]owned\n<!-- trapgate:0000000000000000 -->\n@octocat | x |\n"
-    ended = on_pull_request(runner, lambda _: Reply(text=evil))
+    runner.write(agent.GENEROUS_FILES)
+
+    def script(request: Received) -> Reply:
+        return Reply(text=evil) if agent.is_generous(request) else agent.good(request)
+
+    ended = on_pull_request(runner, script)
     assert ended.returncode == 1, ended.stdout + ended.stderr
     lines = (ended.stdout + ended.stderr).splitlines()
     assert not [line for line in lines if line.lstrip().startswith("::error") or "##[" in line]

@@ -42,7 +42,7 @@ def test_the_system_prompt_parameters_and_schema_arrive_as_they_are(attempt):
     assert sent["messages"] == [{"role": "system", "content": "Be brief."}, *ASK.messages]
     assert (sent["model"], sent["temperature"], sent["seed"], sent["max_tokens"]) == ("x", 0, 42, 9)
     schema = sent["response_format"]["json_schema"]["schema"]
-    assert schema["properties"] == {"name": {"const": "math.add"}, "arguments": ADD["parameters"]}
+    assert schema["properties"] == {"name": {"type": "string", "const": "math.add"}, "arguments": ADD["parameters"]}
     assert "tools" not in sent
 
 

@@ -55,7 +55,9 @@ def test_every_input_that_is_declared_is_read_and_has_the_default_that_the_code_
     assert ACTION["inputs"]["config"]["default"] == environment.DEFAULT_CONFIG
     assert ACTION["inputs"]["output"]["default"] == environment.DEFAULT_OUTPUT
     assert ACTION["inputs"]["comment"]["default"] == "true"
-    assert ACTION["inputs"]["unsafe-judges"]["default"] == "false"
+    for switch in ("unsafe-judges", "move-baseline", "skip-unchanged"):
+        assert ACTION["inputs"][switch]["default"] == "false"
+    assert ACTION["inputs"]["accept-label"]["default"] == environment.DEFAULT_LABEL
     assert ACTION["inputs"]["github-token"]["default"] == "${{ github.token }}"
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from evaluator import config
 from evaluator.baselines import Found, Missing, Unreadable
+from evaluator.baselines.branch import BranchStore
+from evaluator.baselines.store import Place
 from evaluator.config.types import GateConfig, Include
 from evaluator.errors import UserError
 from evaluator.github.base import Change, rules
@@ -190,3 +192,84 @@ def test_what_a_change_does_to_the_choice_of_cases_is_named(repository: Reposito
     assert [note.text for note in rules(client, change).notes] == [
         f"This change alters what is evaluated in trap.yaml: `include` of {name}, `canaries`."
     ]
+
+
+ON_A_BRANCH = STRICT + "baseline: {store: branch}\n"
+
+
+def written(repository: Repository, client: Client, commit: str, branch: str = "main") -> None:
+    """A baseline on the branch of baselines."""
+    repository.server.granted |= {"contents: write"}
+    run = msgspec.structs.replace(BASELINE.run, commit=commit)
+    store = BranchStore(client, "octo/agent", branch="trapgate-baselines", keep=5)
+    store.write(run, BASELINE.accepted, Place(None, branch, "trap.yaml"))
+
+
+def test_a_baseline_on_a_branch_is_that_of_the_bases_very_commit(repository: Repository, client: Client) -> None:
+    repository.has("trap.yaml", ON_A_BRANCH)
+    for commit in (repository.tip, repository.old):
+        written(repository, client, commit)
+    got = rules(client, repository.change(ON_A_BRANCH, base_ref="main"))
+    assert isinstance(got.baseline, Found)
+    assert got.baseline.where == f"trapgate-baselines: main at {repository.tip[:12]}, of this very commit"
+    assert got.notes == []
+
+
+def test_else_it_is_the_newest_of_the_branch_that_the_change_goes_into(repository: Repository, client: Client) -> None:
+    repository.has("trap.yaml", ON_A_BRANCH)
+    written(repository, client, repository.old)
+    written(repository, client, repository.head, branch="feature")
+    got = rules(client, repository.change(ON_A_BRANCH, base_ref="main"))
+    assert isinstance(got.baseline, Found)
+    assert got.baseline.where == f"trapgate-baselines: main at {repository.old[:12]}, the newest"
+
+
+def test_a_change_into_a_branch_without_a_baseline_is_compared_with_the_default_branch(
+    repository: Repository, client: Client
+) -> None:
+    repository.has("trap.yaml", ON_A_BRANCH)
+    written(repository, client, repository.old)
+    got = rules(client, repository.change(ON_A_BRANCH, base_ref="feature", default_branch="main"))
+    assert isinstance(got.baseline, Found)
+    assert "main at " in got.baseline.where
+
+
+@pytest.mark.parametrize(("before", "after"), [(ON_A_BRANCH, STRICT), (STRICT, ON_A_BRANCH)])
+def test_a_change_of_the_store_has_no_effect_and_is_named(
+    repository: Repository, client: Client, before: str, after: str
+) -> None:
+    repository.has("trap.yaml", before)
+    repository.has(".trap/baseline.json", encode(BASELINE))
+    written(repository, client, repository.tip)
+    got = rules(client, repository.change(after, base_ref="main", baseline=encode(BASELINE)))
+    assert isinstance(got.baseline, Found)
+    assert got.baseline.where.startswith("trapgate-baselines" if before == ON_A_BRANCH else ".trap/baseline.json")
+    assert [note.text for note in got.notes] == [
+        "This change alters `baseline` in trap.yaml. It takes effect after the merge; this run is judged by the base's."
+    ]
+
+
+def test_a_branch_of_baselines_that_is_not_there_yet_is_missing_and_one_that_fails_unreadable(
+    repository: Repository, client: Client
+) -> None:
+    repository.has("trap.yaml", ON_A_BRANCH)
+    change = repository.change(ON_A_BRANCH, base_ref="main")
+    assert rules(client, change).baseline == Missing("trapgate-baselines: main")
+    repository.server.fail("GET", "git/matching-refs", *[Fault(503)] * 20)
+    assert isinstance(rules(client, change).baseline, Unreadable)
+
+
+def test_an_event_that_does_not_name_the_bases_branch_leaves_the_baseline_unreadable(
+    repository: Repository, client: Client
+) -> None:
+    repository.has("trap.yaml", ON_A_BRANCH)
+    got = rules(client, repository.change(ON_A_BRANCH))
+    assert got.baseline == Unreadable("trapgate-baselines", "the event does not say which branch the base is")
+
+
+def test_a_file_that_the_workflow_names_goes_before_the_branch(repository: Repository, client: Client) -> None:
+    repository.has("trap.yaml", ON_A_BRANCH)
+    repository.has("other.json", encode(BASELINE))
+    got = rules(client, repository.change(ON_A_BRANCH, base_ref="main", baseline_path="other.json"))
+    assert isinstance(got.baseline, Found)
+    assert got.baseline.where.startswith("other.json at ")

@@ -75,6 +75,9 @@ def test_inputs_keep_their_hyphens_and_an_empty_one_is_unset(environ: dict[str, 
         "INPUT_COMMENT": "False",
         "INPUT_OUTPUT": "",
         "INPUT_UNSAFE-JUDGES": "true",
+        "INPUT_MOVE-BASELINE": "true",
+        "INPUT_SKIP-UNCHANGED": "TRUE",
+        "INPUT_ACCEPT-LABEL": " evals: meant ",
     }
     assert environment.read(environ).inputs == environment.Inputs(
         config="evals/trap.yaml",
@@ -82,7 +85,20 @@ def test_inputs_keep_their_hyphens_and_an_empty_one_is_unset(environ: dict[str, 
         token="ghs_abcdef",
         comment=False,
         unsafe_judges=True,
+        move_baseline=True,
+        skip_unchanged=True,
+        accept_label="evals: meant",
     )
+
+
+@pytest.mark.parametrize("name", ["comment", "unsafe-judges", "move-baseline", "skip-unchanged"])
+def test_a_switch_is_true_or_false_and_nothing_else(environ: dict[str, str], name: str) -> None:
+    with pytest.raises(UserError, match=f"input {name}: `yes` is neither `true` nor `false`"):
+        environment.read(environ | {f"INPUT_{name.upper()}": "yes"})
+
+
+def test_an_empty_label_is_the_default_one(environ: dict[str, str]) -> None:
+    assert environment.read(environ | {"INPUT_ACCEPT-LABEL": " "}).inputs.accept_label == "trapgate:accept"
 
 
 def test_a_token_does_not_show_where_settings_are_printed(environ: dict[str, str]) -> None:

@@ -13,47 +13,88 @@ BASE, HEAD = "b" * 40, "c" * 40
 
 def pull_request(head_repository: str | None = "octo/agent", sender: str = "alice", **other: Any) -> dict[str, Any]:
     return {
+        "action": "synchronize",
         "sender": {"login": sender},
+        "repository": {"default_branch": "main"},
         "pull_request": {
             "number": 7,
-            "base": {"sha": BASE, "repo": {"full_name": "octo/agent"}},
+            "base": {"sha": BASE, "ref": "release/v2", "repo": {"full_name": "octo/agent"}},
             "head": {"sha": HEAD, "repo": head_repository and {"full_name": head_repository}},
             **other,
         },
     }
 
 
-def merge_group(ref: str) -> dict[str, Any]:
-    return {"merge_group": {"base_sha": BASE, "head_sha": HEAD, "head_ref": ref}}
+def labeled(name: str = "trapgate:accept") -> dict[str, Any]:
+    return {**pull_request(labels=[{"name": "bug"}]), "action": "labeled", "label": {"name": name}}
+
+
+def merge_group(ref: str, **other: Any) -> dict[str, Any]:
+    return {
+        "merge_group": {
+            "base_sha": BASE,
+            "base_ref": "refs/heads/release/v2",
+            "head_sha": HEAD,
+            "head_ref": ref,
+            **other,
+        }
+    }
 
 
 QUEUE = f"refs/heads/gh-readonly-queue/release/v2/pr-7-{HEAD}"
+MAIN, TAG, MERGE = "refs/heads/main", "refs/tags/v1", "refs/pull/7/merge"
+OF_PULL_REQUEST = {"pull_request": 7, "comment": True, "rules_from_base": True, "base_ref": "release/v2"}
+READ_ONLY = {"comment": False, "rules_from_base": True, "base_ref": "release/v2"}
+ON_MAIN = {"pull_request": None, "comment": False, "rules_from_base": False, "base_ref": "main"}
+NOWHERE = {"pull_request": None, "comment": False, "rules_from_base": False, "base_ref": None, "moves": False}
 
 
 @pytest.mark.parametrize(
-    ("name", "event", "wanted"),
+    ("name", "event", "ref", "wanted"),
     [
-        ("pull_request", pull_request(), {"pull_request": 7, "comment": True, "rules_from_base": True}),
-        ("pull_request_review", pull_request(), {"pull_request": 7, "comment": True, "rules_from_base": True}),
-        ("pull_request", pull_request("eve/agent"), {"fork": True, "comment": False, "rules_from_base": True}),
-        ("pull_request", pull_request(None), {"fork": True, "comment": False, "rules_from_base": True}),
+        ("pull_request", pull_request(), MERGE, {**OF_PULL_REQUEST, "moves": False, "label": None}),
+        ("pull_request_review", pull_request(), MERGE, {**OF_PULL_REQUEST, "moves": False}),
+        ("pull_request", labeled(), MERGE, {**OF_PULL_REQUEST, "moves": False, "label": "trapgate:accept"}),
+        ("pull_request", labeled("bug"), MERGE, {**OF_PULL_REQUEST, "label": "bug"}),
+        ("pull_request", labeled() | {"action": "unlabeled"}, MERGE, {**OF_PULL_REQUEST, "label": None}),
+        ("pull_request", labeled() | {"action": "synchronize"}, MERGE, {**OF_PULL_REQUEST, "label": None}),
+        ("pull_request", labeled() | {"label": None}, MERGE, {**OF_PULL_REQUEST, "label": None}),
+        ("pull_request", pull_request("eve/agent"), MERGE, {"fork": True, "moves": False, **READ_ONLY}),
+        ("pull_request", pull_request(None), MERGE, {"fork": True, "moves": False, **READ_ONLY}),
         (
             "pull_request",
             pull_request(sender="dependabot[bot]"),
-            {"fork": False, "dependabot": True, "comment": False, "rules_from_base": True},
+            MERGE,
+            {"fork": False, "dependabot": True, "moves": False, **READ_ONLY},
         ),
-        ("merge_group", merge_group(QUEUE), {"pull_request": 7, "comment": False, "rules_from_base": True}),
-        ("merge_group", merge_group("refs/heads/x"), {"pull_request": None, "rules_from_base": True}),
-        ("push", {"ref": "refs/heads/main"}, {"pull_request": None, "comment": False, "rules_from_base": False}),
-        ("schedule", {}, {"comment": False, "rules_from_base": False}),
-        ("workflow_dispatch", {"inputs": {}}, {"comment": False, "rules_from_base": False}),
-        ("issue_comment", {"issue": {"number": 7, "pull_request": {}}}, {"pull_request": None, "comment": False}),
+        ("merge_group", merge_group(QUEUE), QUEUE, {"pull_request": 7, "moves": False, **READ_ONLY}),
+        ("merge_group", merge_group("refs/heads/x"), QUEUE, {"pull_request": None, "moves": False, **READ_ONLY}),
+        ("push", {"ref": MAIN}, MAIN, {**ON_MAIN, "moves": True}),
+        ("push", {"ref": "refs/heads/release/v2"}, "", {**ON_MAIN, "base_ref": "release/v2", "moves": True}),
+        ("push", {"ref": TAG}, TAG, NOWHERE),
+        ("push", {"ref": QUEUE}, QUEUE, {"moves": False}),
+        ("schedule", {"schedule": "17 3 * * *"}, MAIN, {**ON_MAIN, "moves": True}),
+        ("workflow_dispatch", {"inputs": {}, "ref": MAIN}, MAIN, {**ON_MAIN, "moves": True}),
+        ("workflow_dispatch", {"inputs": {}, "ref": "v1"}, TAG, NOWHERE),
+        ("workflow_dispatch", {}, "", NOWHERE),
+        ("repository_dispatch", {}, MAIN, {**ON_MAIN, "moves": False}),
+        ("release", {}, TAG, NOWHERE),
+        ("issue_comment", {"issue": {"number": 7, "pull_request": {}}}, MAIN, {**ON_MAIN, "moves": False}),
     ],
 )
-def test_each_event_says_what_may_be_done(name: str, event: dict[str, Any], wanted: dict[str, Any]) -> None:
-    got = activity(name, event)
+def test_each_event_says_what_may_be_done(name: str, event: dict[str, Any], ref: str, wanted: dict[str, Any]) -> None:
+    got = activity(name, event, ref)
     assert {key: getattr(got, key) for key in wanted} == wanted
     assert got.refused == ""
+
+
+def test_an_event_says_who_set_it_off_and_which_branch_is_the_default() -> None:
+    got = activity("pull_request", labeled())
+    assert (got.sender, got.default_branch) == ("alice", "main")
+    got = activity("push", {"ref": MAIN, "repository": {"default_branch": "trunk"}, "sender": {"login": "bob"}})
+    assert (got.sender, got.default_branch) == ("bob", "trunk")
+    got = activity("schedule", {"repository": None, "sender": {"login": 7}}, MAIN)
+    assert (got.sender, got.default_branch) == (None, None)
 
 
 def test_a_pull_request_and_a_merge_group_name_both_commits() -> None:
@@ -88,9 +129,11 @@ def test_the_second_stage_is_refused_until_it_is_there() -> None:
         ("pull_request", {}),
         ("pull_request", {"pull_request": None}),
         ("pull_request", pull_request(number="7")),
-        ("pull_request", pull_request(base={"sha": "main", "repo": {"full_name": "octo/agent"}})),
-        ("pull_request", pull_request(base={"sha": BASE})),
+        ("pull_request", pull_request(base={"sha": "main", "ref": "main", "repo": {"full_name": "octo/agent"}})),
+        ("pull_request", pull_request(base={"sha": BASE, "ref": "main"})),
+        ("pull_request", pull_request(base={"sha": BASE, "repo": {"full_name": "octo/agent"}})),
         ("merge_group", {"merge_group": {"head_ref": QUEUE}}),
+        ("merge_group", merge_group(QUEUE, base_ref="refs/tags/v1")),
     ],
 )
 def test_a_pull_request_whose_base_is_unknown_is_an_error_and_never_judged_by_its_own_rules(

@@ -62,3 +62,78 @@ def test_a_person_is_told_and_an_installation_is_refused_who_they_are(server: Gi
     check(refused.json(), "basic-error")
     server.identity = ("alice", "User")
     check(requests.get(f"{server.api_url}/user", timeout=5).json(), "public-user")
+
+
+def test_a_persons_permission_has_githubs_shape_and_maps_roles_to_levels(server: GitHubServer) -> None:
+    server.roles = {"alice": "maintain", "bob": "triage", "eve": "none"}
+    url = f"{server.api_url}/repos/octo/agent/collaborators"
+    told = {name: requests.get(f"{url}/{name}/permission", timeout=5).json() for name in server.roles}
+    for answer in told.values():
+        check(answer, "repository-collaborator-permission")
+    assert {name: answer["permission"] for name, answer in told.items()} == {
+        "alice": "write",
+        "bob": "read",
+        "eve": "none",
+    }
+    assert requests.get(f"{url}/nobody/permission", timeout=5).status_code == 404
+
+
+def test_the_pull_request_that_made_a_commit_has_githubs_shape(server: GitHubServer) -> None:
+    head, merge = server.commit("head"), server.commit("merge")
+    server.pulls = {7: {"head": head, "base_ref": "main", "merge_commit": merge}}
+    repo = f"{server.api_url}/repos/octo/agent"
+    [pull] = requests.get(f"{repo}/commits/{merge}/pulls", timeout=5).json()
+    check(pull, "pull-request-simple")
+    assert (pull["head"]["sha"], pull["base"]["ref"], pull["merge_commit_sha"]) == (head, "main", merge)
+    alone = requests.get(f"{repo}/pulls/7", timeout=5).json()
+    check(alone, "pull-request")
+    assert alone["merged"]
+    assert requests.get(f"{repo}/commits/{server.commit('other')}/pulls", timeout=5).json() == []
+
+
+def test_the_git_database_has_githubs_shape(server: GitHubServer) -> None:
+    server.granted |= {"contents: write"}
+    git = f"{server.api_url}/repos/octo/agent/git"
+
+    def post(what: str, body: dict[str, Any], name: str) -> Any:
+        answer = requests.post(f"{git}/{what}", json=body, timeout=5)
+        assert answer.status_code == 201, answer.text
+        check(answer.json(), name)
+        return answer.json()
+
+    blob = post("blobs", {"content": "aGVsbG8=", "encoding": "base64"}, "short-blob")
+    entry = {"path": "folder/a.txt", "mode": "100644", "type": "blob", "sha": blob["sha"]}
+    tree = post("trees", {"tree": [entry]}, "git-tree")
+    first = post("commits", {"message": "first", "tree": tree["sha"], "parents": []}, "git-commit")
+    second = post("commits", {"message": "second", "tree": tree["sha"], "parents": [first["sha"]]}, "git-commit")
+    post("refs", {"ref": "refs/heads/b", "sha": first["sha"]}, "git-ref")
+    moved = requests.patch(f"{git}/refs/heads/b", json={"sha": second["sha"], "force": False}, timeout=5)
+    check(moved.json(), "git-ref")
+    for ref in requests.get(f"{git}/matching-refs/heads/b", timeout=5).json():
+        check(ref, "git-ref")
+    check(requests.get(f"{git}/trees/{tree['sha']}?recursive=1", timeout=5).json(), "git-tree")
+    comparison = requests.get(
+        f"{server.api_url}/repos/octo/agent/compare/{first['sha']}...{second['sha']}", timeout=5
+    ).json()
+    check(comparison, "commit-comparison")
+    assert comparison["status"] == "ahead"
+
+
+@pytest.mark.parametrize(
+    ("what", "body", "status", "message"),
+    [
+        ("trees", {"tree": [{"path": "a", "mode": "100644", "sha": None}]}, 422, "GitRPC::BadObjectState"),
+        ("trees", {"tree": [{"path": "../a", "mode": "100644", "content": ""}]}, 422, "malformed path component"),
+        ("trees", {"tree": [{"path": "a", "mode": "100644"}]}, 422, "Must supply either tree.sha or tree.content"),
+        ("commits", {"message": "m", "tree": "0", "parents": []}, 422, "Tree SHA does not exist"),
+        ("refs", {"ref": "refs/heads/b", "sha": "0"}, 422, "Object does not exist"),
+    ],
+)
+def test_the_git_database_refuses_what_github_refuses(
+    server: GitHubServer, what: str, body: dict[str, Any], status: int, message: str
+) -> None:
+    server.granted |= {"contents: write"}
+    answer = requests.post(f"{server.api_url}/repos/octo/agent/git/{what}", json=body, timeout=5)
+    assert answer.status_code == status
+    assert message in answer.json()["message"]
+    check(answer.json(), "basic-error")

@@ -147,7 +147,7 @@ def fingerprint(**packages: str) -> Fingerprint:
     return Fingerprint(
         packages={"evaluator": "0.1.0", "python": "3.11.9", "jsonschema": "4.26.0", "litellm": "1.110.0", **packages},
         scorers={"json_call": "1"},
-        subject={"model": "openai/gpt-4.1-mini", "structured": "prompt", "system": "9f86d081884c7d65"},
+        subject={"model": "openai/gpt-4.1-mini", "structured": "prompt", "system": "9f86d081884c"},
         sources={"json-call": "4b825dc642cb6eb9a060e54bf8d69288fbee4904"},
         answered={"models": ["gpt-4.1-mini-2025-04-14"]},
     )
@@ -181,6 +181,11 @@ def build(
             tasks=[compare_task(pairing, old.get(task), gate.alpha) for task, pairing in pairings.items()],
             fingerprint=fingerprint_differences(before, after),
             validator_drift=list(validator),
+            subject=sorted(
+                name
+                for name in before.subject.keys() | after.subject.keys()
+                if before.subject.get(name) != after.subject.get(name)
+            ),
         )
         state = Found(comparison.baseline, Baseline(schema_version=1, accepted=_ACCEPTED, run=_bare(baseline, before)))
     decision = decide(

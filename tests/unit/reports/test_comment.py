@@ -31,7 +31,7 @@ def rows(run: Run, begin: str) -> list[str]:
 def test_a_regression_says_in_its_first_line_what_fell_by_how_much_and_how_sure_it_is() -> None:
     assert first_line(builders.regressing()) == (
         "### ❌ trapgate: regression — json-call `pass_rate` fell 0.35 → 0.00 "
-        "(7 of 20 cases regressed, p = 0.008); 2 more reasons below"
+        "(7 of 20 cases regressed, p = 0.016 after Holm); 2 more reasons below"
     )
 
 
@@ -48,7 +48,8 @@ def test_a_rise_in_what_should_be_low_is_a_possible_rise() -> None:
     run = build([task_result("t", outcomes(3, 2))], [task_result("t", outcomes(5, 0))], rules=[rule])
 
     assert first_line(run).endswith(
-        "pass — no rule failed; possible rise in t `failure_modes.wrong_value` 0.00 → 0.40, within noise (5 cases)"
+        "pass, with a possible rise — no rule failed; possible rise in t `failure_modes.wrong_value` 0.00 → 0.40, "
+        "within noise (5 cases)"
     )
 
 
@@ -56,8 +57,8 @@ def test_a_pass_with_several_warnings_names_one_and_counts_the_others() -> None:
     run = build([task_result("t", outcomes(4, 1))], [task_result("t", outcomes(5, 0))], rules=[FLOOR, DROP])
 
     assert first_line(run).endswith(
-        "pass — no rule failed; possible drop in t `pass_rate` 1.00 → 0.80, within noise (5 cases); "
-        "1 more warning below"
+        "pass, with a possible drop — no rule failed; possible drop in t `pass_rate` 1.00 → 0.80, within noise "
+        "(5 cases); 1 more warning below"
     )
 
 
@@ -174,10 +175,10 @@ def test_the_table_has_a_row_for_each_rule_and_for_the_pass_rate() -> None:
     assert rows(builders.regressing(), "| ")[:5] == [
         "| | metric | baseline | now | change | evidence |",
         "| ❌ | `pass_rate` | 0.35 [0.18, 0.57] | 0.00 [0.00, 0.16], n = 20 | −0.35 | "
-        "7 worse, 0 better of 20, p = 0.008; `max_drop` 0 |",
+        "7 worse, 0 better of 20, p = 0.008, 0.016 after Holm over 2 tests; `max_drop` 0 |",
         "| ❌ | `pass_rate` in `easy` | – | 0.00 [0.00, 0.28], n = 10 | – | min 0.8, `max_drop` 0.05 |",
         "| ❌ | `pass_rate` in `easy` | 0.70 | 0.00 [0.00, 0.28], n = 10 | −0.70 | "
-        "7 worse, 0 better of 10, p = 0.008; min 0.8, `max_drop` 0.05 |",
+        "7 worse, 0 better of 10, p = 0.008, 0.016 after Holm over 2 tests; min 0.8, `max_drop` 0.05 |",
         "| ✅ | `cost_usd` | – | `$0.0120` | – | max 2.5 |",
     ]
 
@@ -197,7 +198,8 @@ def test_too_few_changes_to_tell_are_called_underpowered() -> None:
     assert "2 worse, 0 better of 5, p = 0.250, underpowered" in comment.render(run)
     assert comment.render(run).count("Underpowered: ") == 1
     assert first_line(run) == (
-        "### ✅ trapgate: pass — no rule failed; possible drop in t `pass_rate` 1.00 → 0.60, within noise (5 cases)"
+        "### ⚠️ trapgate: pass, with a possible drop — no rule failed; possible drop in t `pass_rate` 1.00 → 0.60, "
+        "within noise (5 cases)"
     )
 
 

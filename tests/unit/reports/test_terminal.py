@@ -15,7 +15,7 @@ def test_the_verdict_and_why_are_the_first_line() -> None:
     text = terminal.render(builders.regressing())
 
     assert text.splitlines()[0] == (
-        "trapgate: regression — json-call pass_rate fell 0.35 → 0.00 (7 of 20 cases regressed, p = 0.008); "
+        "trapgate: regression — json-call pass_rate fell 0.35 → 0.00 (7 of 20 cases regressed, p = 0.016 after Holm); "
         "2 more reasons below"
     )
     assert 'call-02  missing_argument  $.arguments.currency (enum)          ["USD","EUR"]  "Dollars"' in text

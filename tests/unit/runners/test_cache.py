@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 
 from evaluator.cases import Request, Subject
 from evaluator.runners.cache import Cached
@@ -46,6 +47,17 @@ def test_a_hit_is_marked_and_each_attempt_and_endpoint_has_its_own(tmp_path):
     ask(runner, tmp_path, job(number=2))
     ask(runner, tmp_path, job(), endpoint="other")
     assert runner.asked == 3
+
+
+def test_a_fresh_job_is_asked_each_time_and_its_answer_is_not_kept(tmp_path):
+    fresh = dataclasses.replace(job(), fresh=True)
+    runner = Runner(Transcript(text="a"))
+    results = ask(runner, tmp_path, job(), fresh, fresh, job())
+    assert [result.cached for result in results] == [False, False, False, True]
+    assert runner.asked == 3
+    other = dataclasses.replace(job(number=2), fresh=True)
+    ask(runner, tmp_path, other, job(number=2))
+    assert runner.asked == 5
 
 
 def test_a_broken_entry_is_asked_for_again(tmp_path):

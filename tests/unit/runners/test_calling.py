@@ -1,5 +1,7 @@
 """When an interrupted run may be taken up again, and whose answers those are."""
 
+import dataclasses
+
 import pytest
 
 from evaluator.cases import Request
@@ -37,6 +39,13 @@ def test_a_run_that_was_cut_short_is_taken_up_again(kind, not_run):
 @pytest.mark.parametrize("kind", ["time_limit", "cost_limit", "authentication"])
 def test_a_run_that_was_cut_short_without_any_new_answer_is_not_taken_up_for_ever(kind):
     assert not worth_resuming([TAKEN_UP, TAKEN_UP, failed(kind, not_run=True)])
+
+
+@pytest.mark.parametrize("kind", ["time_limit", "cost_limit"])
+def test_what_every_run_asks_afresh_is_no_new_answer(kind):
+    fresh = Outcome(dataclasses.replace(JOB, fresh=True), Transcript(text="x"))
+    assert not worth_resuming([fresh, TAKEN_UP, failed(kind, not_run=True)])
+    assert worth_resuming([fresh, ANSWERED, failed(kind, not_run=True)])
 
 
 def test_a_run_that_was_cancelled_keeps_what_it_had_taken_up():

@@ -52,7 +52,7 @@ def test_schema_asks_for_a_call_of_the_function_and_nothing_else():
             "name": "math_hcf",
             "schema": {
                 "type": "object",
-                "properties": {"name": {"const": "math.hcf"}, "arguments": HCF["parameters"]},
+                "properties": {"name": {"type": "string", "const": "math.hcf"}, "arguments": HCF["parameters"]},
                 "required": ["name", "arguments"],
                 "additionalProperties": False,
             },

@@ -1,4 +1,5 @@
 import asyncio
+import dataclasses
 import time
 
 import pytest
@@ -7,7 +8,7 @@ from evaluator.cases import Request
 from evaluator.config.types import Limits
 from evaluator.progress import NoProgress
 from evaluator.runners.journal import Journal
-from evaluator.runners.schedule import Job, run
+from evaluator.runners.schedule import Job, key_of, run
 from evaluator.runners.stopping import StopSignal
 from evaluator.transcript import Infrastructure, Transcript, Usage
 
@@ -330,6 +331,24 @@ def test_what_the_journal_has_is_not_paid_for_again(tmp_path):
     assert [outcome.resumed for outcome in outcomes] == [True] * 6 + [False] * 2
     assert outcomes[0].result == priced(0.5)
     assert seen.told[1] == (False, 0.5, True)
+
+
+def test_a_fresh_job_is_neither_taken_from_the_journal_nor_left_in_it(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    kept, fresh = jobs(2)
+    plan = [kept, dataclasses.replace(fresh, fresh=True)]
+    first = Journal.open(path, plan="p", fingerprint="f", endpoint="e", now=0.0)
+    for each in plan:
+        first.append(key_of(each), Transcript(text="old"))
+    first.close(False)
+    second = Journal.open(path, plan="p", fingerprint="f", endpoint="e", now=0.0)
+    limits = Limits(concurrency=1)
+    outcomes = asyncio.run(
+        run(plan, Scripted(text), limits=limits, progress=NoProgress(), stop=StopSignal(), journal=second)
+    )
+    second.close(False)
+    assert [(outcome.result.text, outcome.resumed) for outcome in outcomes] == [("old", True), ("1", False)]
+    assert len(path.read_text().splitlines()) == 3  # the header and what stood there
 
 
 def test_a_failure_in_the_journal_is_tried_again(tmp_path):

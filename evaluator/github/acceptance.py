@@ -1,0 +1,89 @@
+"""Acceptance by label: somebody who may write to the repository says that what a verdict names is meant.
+
+A label is worth something in one run only: the one that its being set started. The event of that run names who set it
+and the commit that was looked at. A label that is merely there says neither, and would still be there after a push.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from evaluator.github.client import Answer, Client, Failure, an_object
+from evaluator.github.environment import is_commit
+from evaluator.github.events import Activity
+from evaluator.results import Acceptance
+
+# Of a role of one's own as well, GitHub says which of these it is built on.
+_MAY_WRITE = ("admin", "write")
+_PERSON = "metadata: read"
+_PULLS = "pull-requests: read"
+
+
+@dataclass(frozen=True)
+class Label:
+    """What the label of this run is worth. `acceptance` None: nothing, and `note` says why, empty where none was set.
+    `needs`: the permissions of the job that would mend it."""
+
+    acceptance: Acceptance | None = None
+    note: str = ""
+
+
+def by_label(client: Client, repository: str, activity: Activity, label: str, now: str) -> Label:
+    """The acceptance that the event is. `label`: the name of the one that accepts; `now`: ISO 8601, UTC."""
+    if activity.label is None or activity.label.casefold() != label.casefold():
+        return Label()
+    what = f"The label `{label}` does not count"
+    if activity.fork or activity.dependabot:
+        return Label(note=f"{what}: what a token that can only read did not run cannot be accepted.")
+    if activity.sender is None or activity.pull_request is None:
+        return Label(note=f"{what}: the event does not say who set it.")
+    answer = client.get(
+        f"/repos/{repository}/collaborators/{quote(activity.sender, safe='')}/permission", permission=_PERSON
+    )
+    told = an_object(answer) if isinstance(answer, Answer) else answer
+    if isinstance(told, Failure):
+        return Label(note=f"{what}: whether {activity.sender}, who set it, may write cannot be told: {_why(told)}.")
+    if told.get("permission") not in _MAY_WRITE:
+        return Label(note=f"{what}: it was set by {activity.sender}, who may not write to this repository.")
+    why = f"label {label} on #{activity.pull_request}"
+    return Label(Acceptance(by=activity.sender, at=now, why=why, explicit=True))
+
+
+def merged_head(client: Client, repository: str, commit: str, branch: str) -> str | Failure | None:
+    """The head of the pull request whose merge into `branch` made `commit`; None where no pull request did."""
+    pulls = client.items(f"/repos/{repository}/commits/{commit}/pulls", permission=_PULLS)
+    if isinstance(pulls, Failure):
+        return pulls
+    heads = [_text(pull, "head", "sha") for pull in pulls if _made(pull, commit, branch)]
+    return next((head for head in heads if is_commit(head)), None)
+
+
+def head_of(client: Client, repository: str, number: int) -> str | Failure:
+    """The head commit of pull request `number`."""
+    answer = client.get(f"/repos/{repository}/pulls/{number}", permission=_PULLS)
+    pull = an_object(answer) if isinstance(answer, Answer) else answer
+    if isinstance(pull, Failure):
+        return pull
+    head = _text(pull, "head", "sha")
+    return head if is_commit(head) else Failure("malformed", "the server's answer has no head commit")
+
+
+def _made(pull: dict[str, Any], commit: str, branch: str) -> bool:
+    merged = pull.get("merged_at") is not None and pull.get("merge_commit_sha") == commit
+    return merged and _text(pull, "base", "ref") == branch
+
+
+def _text(value: dict[str, Any], *keys: str) -> str | None:
+    found: Any = value
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _why(failure: Failure) -> str:
+    """The server's refusal. It may say "not found" where a token may not even know of a person."""
+    if failure.kind == "not_found":
+        return f"{failure.message}: no such person, or the token lacks the permission `{_PERSON}`"
+    return failure.message

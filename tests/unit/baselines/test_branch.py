@@ -1,0 +1,523 @@
+"""The branch of baselines on a GitHub server: what is read, what a write leaves there, what races and refusals do."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from evaluator.baselines import Found, Missing, Unreadable, names
+from evaluator.errors import UserError
+from evaluator.results import Acceptance
+from tests.servers.github_server import Fault, GitHubServer
+from tests.unit.baselines.runs import ALICE, BRANCH, a_run, a_store, baseline, by_itself, main
+
+FOLDER = names.of_branch("trap.yaml", "main")
+INDEX = f"{FOLDER}/index.json"
+
+
+@pytest.fixture
+def code(server: GitHubServer) -> list[str]:
+    """Four commits of the code, each the child of the one before."""
+    return server.git.line("one", "two", "three", "four")
+
+
+def documents(server: GitHubServer) -> list[str]:
+    return [path.rsplit("/", 1)[1] for path in server.git.files(BRANCH) if "/documents/" in path]
+
+
+# reading
+
+
+def test_what_was_written_is_read(server: GitHubServer, code: list[str]) -> None:
+    said = a_store(server).write(a_run(code[0]), ALICE, main())
+    assert said == f"trapgate-baselines: main at {code[0][:12]}, the newest"
+    found = a_store(server).read(main(code[1]))
+    assert isinstance(found, Found)
+    assert found.where == f"trapgate-baselines: main at {code[0][:12]}, the newest"
+    assert (found.baseline.accepted, found.baseline.run) == (ALICE, a_run(code[0]))
+
+
+def test_the_baseline_of_the_very_commit_goes_before_the_newest(server: GitHubServer, code: list[str]) -> None:
+    store = a_store(server)
+    for commit in code[:3]:
+        store.write(a_run(commit), ALICE, main())
+    found = store.read(main(code[1]))
+    assert isinstance(found, Found)
+    assert found.where == f"trapgate-baselines: main at {code[1][:12]}, of this very commit"
+    assert found.baseline.run.commit == code[1]
+
+
+def test_a_commit_whose_document_is_gone_has_the_newest_baseline(server: GitHubServer, code: list[str]) -> None:
+    store = a_store(server, keep=1)
+    for commit in code[:2]:
+        store.write(a_run(commit), ALICE, main())
+    assert baseline(store.read(main(code[0]))).run.commit == code[1]
+
+
+def test_branches_and_configurations_do_not_see_each_other(server: GitHubServer, code: list[str]) -> None:
+    store = a_store(server)
+    store.write(a_run(code[0]), ALICE, main(branch="release/1"))
+    assert store.read(main()) == Missing("trapgate-baselines: main")
+    assert store.read(main(branch="release/2")) == Missing("trapgate-baselines: release/2")
+    assert isinstance(store.read(main(branch="release/1")), Found)
+
+
+def test_another_branch_does_where_the_own_one_has_none(server: GitHubServer, code: list[str]) -> None:
+    store = a_store(server)
+    store.write(a_run(code[0]), ALICE, main())
+    found = store.read(main(branch="feature", otherwise="main"))
+    assert isinstance(found, Found)
+    assert found.where == f"trapgate-baselines: main at {code[0][:12]}, the newest"
+
+
+def test_everything_is_read_at_one_commit_whatever_is_written_meanwhile(server: GitHubServer, code: list[str]) -> None:
+    store = a_store(server, keep=1)
+    store.write(a_run(code[0]), ALICE, main())
+    barrier = threading.Barrier(2)
+    server.fail("GET", r"/git/blobs/", Fault(barrier=barrier))
+    found: list[Any] = []
+    reader = threading.Thread(target=lambda: found.append(a_store(server).read(main())))
+    reader.start()
+    wait_for(server, "GET", "/git/blobs/")  # now the reader knows what is on the branch
+    a_store(server, keep=1).write(a_run(code[1]), ALICE, main())
+    barrier.wait(timeout=10)
+    reader.join()
+    assert baseline(found[0]).run.commit == code[0]
+
+
+def test_without_the_branch_there_is_certainly_none(server: GitHubServer) -> None:
+    server.git.put(f"{BRANCH}-of-others", {"a": b"x"})
+    assert a_store(server).read(main()) == Missing("trapgate-baselines: main")
+    assert a_store(server).history(main()) == []
+
+
+def test_a_branch_without_this_folder_has_certainly_none(server: GitHubServer) -> None:
+    server.git.put(BRANCH, {"README.md": b"hello"})
+    assert a_store(server).read(main()) == Missing("trapgate-baselines: main")
+
+
+def test_a_tag_of_the_same_name_is_no_branch(server: GitHubServer, code: list[str]) -> None:
+    server.git.tags[BRANCH] = code[0]
+    assert isinstance(a_store(server).read(main()), Missing)
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_token_that_may_not_read_is_told_and_never_taken_for_no_baseline(server: GitHubServer, hidden: bool) -> None:
+    server.granted, server.hides_what_is_denied = set(), hidden
+    with pytest.raises(UserError) as caught:
+        a_store(server).read(main())
+    assert caught.value.code == "github-permission"
+    assert "the branch of the baselines cannot be read: HTTP 40" in str(caught.value)
+    assert "permissions: {contents: read}" in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["/git/matching-refs/", "/git/commits/", "/git/trees/", "/git/blobs/"])
+def test_a_server_that_fails_leaves_the_baseline_unreadable(server: GitHubServer, code: list[str], path: str) -> None:
+    a_store(server).write(a_run(code[0]), ALICE, main())
+    server.fail("GET", path, *[Fault(503)] * 20)
+    found = a_store(server).read(main())
+    assert isinstance(found, Unreadable)
+    assert "HTTP 503" in found.why
+
+
+@pytest.mark.parametrize("path", ["/git/commits/", "/git/trees/", "/git/blobs/"])
+def test_what_vanished_while_it_was_read_is_unreadable_and_no_matter_of_permissions(
+    server: GitHubServer, code: list[str], path: str
+) -> None:
+    a_store(server).write(a_run(code[0]), ALICE, main())
+    server.fail("GET", path, Fault(404, "Not Found"))
+    found = a_store(server).read(main())
+    assert isinstance(found, Unreadable)
+    assert found.why == "HTTP 404 (Not Found)"
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{}", b'{"tree": 7}', b"[{}]", b'{"tree": [], "truncated": true}', b"[" * 99_999]
+)
+@pytest.mark.parametrize("path", ["/git/matching-refs/", "/git/commits/", "/git/trees/"])
+def test_an_answer_that_makes_no_sense_is_unreadable_and_never_a_baseline(
+    server: GitHubServer, code: list[str], path: str, body: bytes
+) -> None:
+    a_store(server).write(a_run(code[0]), ALICE, main())
+    server.fail("GET", path, Fault(200, body=body))
+    found = a_store(server).read(main())
+    if (path, body) in {("/git/matching-refs/", b"[]"), ("/git/matching-refs/", b"[{}]")}:
+        assert isinstance(found, Missing)
+    else:
+        assert isinstance(found, Unreadable)
+
+
+def document_of(server: GitHubServer) -> str:
+    return f"{FOLDER}/documents/{documents(server)[0]}"
+
+
+@pytest.mark.parametrize(
+    ("break_it", "why"),
+    [
+        (lambda server: {INDEX: b"{}"}, "not a readable index of baselines"),
+        (lambda server: {INDEX: b"[" * 100_000}, "not a readable index of baselines"),
+        (lambda server: {INDEX: b" " * (5 << 20)}, "larger than 4,194,304 bytes"),
+        (lambda server: {document_of(server): b"garbage"}, "it is not gzip"),
+        (lambda server: {document_of(server): None}, "is in the index, and there is no such file"),
+        (
+            lambda server: {INDEX: server.git.files(BRANCH)[INDEX].replace(b'"main"', b'"other"')},
+            "the index is that of other by trap.yaml",
+        ),
+        (
+            lambda server: {
+                INDEX: server.git.files(BRANCH)[INDEX].replace(
+                    b'"commit": "', b'"commit": "' + b"0" * 40 + b'", "x": "'
+                )
+            },
+            "holds a run of another commit",
+        ),
+    ],
+)
+def test_what_somebody_broke_is_unreadable_with_what_is_wrong_and_never_missing(
+    server: GitHubServer, code: list[str], break_it: Callable[[GitHubServer], dict[str, bytes | None]], why: str
+) -> None:
+    a_store(server).write(a_run(code[0]), ALICE, main())
+    server.git.put(BRANCH, break_it(server))
+    found = a_store(server).read(main())
+    assert isinstance(found, Unreadable)
+    assert why in found.why
+
+
+def test_an_anchor_that_is_gone_leaves_the_baseline_unreadable(server: GitHubServer, code: list[str]) -> None:
+    store = a_store(server)
+    store.write(a_run(code[0]), ALICE, main())
+    anchor = document_of(server)
+    store.write(a_run(code[1]), by_itself(), main())
+    server.git.put(BRANCH, {anchor: None})
+    found = store.read(main())
+    assert isinstance(found, Unreadable)
+    assert "is in the index, and there is no such file" in found.why
+
+
+def test_a_link_in_the_place_of_a_file_is_not_followed(server: GitHubServer, code: list[str]) -> None:
+    a_store(server).write(a_run(code[0]), ALICE, main())
+    git = server.git
+    tree = dict(git.trees[git.commits[git.branches[BRANCH]].tree])
+    tree[document_of(server)] = ("120000", git.add_blob(b"/etc/passwd"))
+    git.branches[BRANCH] = git.add_commit(git.add_tree(tree), (git.branches[BRANCH],), "a link")
+    assert isinstance(a_store(server).read(main()), Unreadable)
+
+
+# writing
+
+
+def test_a_branch_that_is_not_there_begins_a_history_of_its_own(server: GitHubServer, code: list[str]) -> None:
+    server.git.branches["main"] = code[0]
+    a_store(server).write(a_run(code[0]), ALICE, main())
+    first = server.git.commits[server.git.branches[BRANCH]]
+    assert first.parents == ()
+    assert first.message == f"Baseline of main at {code[0][:12]}\n\nalice: first"
+    assert sorted(path.rsplit("/", 1)[0] for path in server.git.files(BRANCH)) == [
+        "README.md",
+        FOLDER,
+        f"{FOLDER}/documents",
+    ]
+    assert server.git.branches["main"] == code[0]
+
+
+def test_a_write_leaves_what_others_keep_on_the_branch_alone(server: GitHubServer, code: list[str]) -> None:
+    server.git.put(BRANCH, {"notes.txt": b"ours", "baselines/other=2Eyaml/main/index.json": b"theirs"})
+    a_store(server).write(a_run(code[0]), ALICE, main())
+    files = server.git.files(BRANCH)
+    assert (files["notes.txt"], files["baselines/other=2Eyaml/main/index.json"]) == (b"ours", b"theirs")
+
+
+def test_the_history_says_who_when_and_why_newest_first(server: GitHubServer, code: list[str]) -> None:
+    store = a_store(server)
+    store.write(a_run(code[0], passed=2, failed=2), ALICE, main())
+    store.write(a_run(code[1]), by_itself(), main())
+    now, before = store.history(main())
+    assert (before.commit, before.at, before.by, before.why, before.explicit) == (
+        code[0],
+        ALICE.at,
+        "alice",
+        "first",
+        True,
+    )
+    assert (now.commit, now.by, now.explicit, now.verdict) == (code[1], "trapgate", False, "pass")
+    assert [(each.task, each.cases, each.metrics["pass_rate"]) for each in (*now.figures, *before.figures)] == [
+        ("refunds", 4, 0.75),
+        ("refunds", 4, 0.5),
+    ]
+
+
+def test_moves_by_themselves_keep_the_accepted_baseline_as_their_anchor(server: GitHubServer, code: list[str]) -> None:
+    store = a_store(server, keep=2)
+    store.write(a_run(code[0]), ALICE, main())
+    for commit in code[1:]:
+        store.write(a_run(commit), by_itself(), main())
+    held = baseline(store.read(main()))
+    assert held.run.commit == code[3]
+    assert held.anchor is not None
+    assert (held.anchor.accepted, held.anchor.run.commit) == (ALICE, code[0])
+    assert len(documents(server)) == 3, "two that are kept, and their anchor"
+
+
+def test_documents_that_are_kept_no_longer_are_taken_off_the_branch(server: GitHubServer, code: list[str]) -> None:
+    store = a_store(server, keep=2)
+    for commit in code:
+        store.write(a_run(commit), ALICE, main())
+    assert sorted(name[:40] for name in documents(server)) == sorted(code[2:])
+    assert [bool(entry.file) for entry in store.history(main())] == [True, True, False, False]
+
+
+def test_documents_are_bounded_in_sum(server: GitHubServer, code: list[str]) -> None:
+    for commit in code:
+        a_store(server, most_bytes=1).write(a_run(commit), ALICE, main())
+    assert [name[:40] for name in documents(server)] == [code[3]]
+
+
+def test_a_write_that_arrived_twice_stands_once(server: GitHubServer, code: list[str]) -> None:
+    for _ in range(2):
+        a_store(server).write(a_run(code[0]), ALICE, main())
+    assert len(a_store(server).history(main())) == 1
+
+
+@pytest.mark.parametrize("commit", [None, "../../etc", "main"])
+def test_a_run_of_no_known_commit_is_refused(server: GitHubServer, commit: str | None) -> None:
+    with pytest.raises(UserError, match="the run does not say which commit it is of"):
+        a_store(server).write(a_run(commit), ALICE, main())
+    assert server.requests == []
+
+
+def test_a_run_that_names_no_commit_is_one_of_the_commit_that_is_checked_out(
+    server: GitHubServer, code: list[str]
+) -> None:
+    a_store(server).write(a_run(None), ALICE, main(code[1]))
+    assert baseline(a_store(server).read(main())).run.commit == code[1]
+
+
+def test_nothing_is_built_on_an_index_that_cannot_be_read(server: GitHubServer, code: list[str]) -> None:
+    server.git.put(BRANCH, {INDEX: b"{}"})
+    with pytest.raises(UserError) as caught:
+        a_store(server).write(a_run(code[0]), ALICE, main())
+    assert caught.value.code == "baseline-unreadable"
+    assert server.git.files(BRANCH) == {INDEX: b"{}"}
+
+
+def test_a_document_that_comes_too_late_to_be_kept_is_not_left_on_the_branch(
+    server: GitHubServer, code: list[str]
+) -> None:
+    store = a_store(server, keep=1)
+    store.write(a_run(code[1]), ALICE, main())
+    store.write(a_run(code[0]), ALICE, main())
+    assert [name[:40] for name in documents(server)] == [code[1]]
+    assert [entry.file != "" for entry in store.history(main())] == [True, False]
+
+
+# order
+
+
+def test_the_baseline_of_an_earlier_commit_that_comes_late_does_not_become_the_newest(
+    server: GitHubServer, code: list[str]
+) -> None:
+    store = a_store(server)
+    store.write(a_run(code[3]), ALICE, main())
+    store.write(a_run(code[2]), ALICE, main())
+    said = store.write(a_run(code[0]), ALICE, main())
+    assert said == (
+        f"trapgate-baselines: main at {code[0][:12]}, in the history only: {code[3][:12]} is a later commit and stays "
+        "the newest"
+    )
+    assert [entry.commit for entry in store.history(main())] == [code[3], code[2], code[0]]
+    assert baseline(store.read(main())).run.commit == code[3]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_of_commits_that_do_not_follow_on_each_other_the_one_that_is_written_later_is_the_newest(
+    server: GitHubServer, code: list[str], known: bool
+) -> None:
+    other = server.git.add_commit(server.git.add_tree({}), (code[0],), "aside") if known else "f" * 40
+    store = a_store(server)
+    store.write(a_run(code[3]), ALICE, main())
+    store.write(a_run(other), ALICE, main())
+    assert [entry.commit for entry in store.history(main())] == [other, code[3]]
+
+
+def test_commits_that_cannot_be_compared_for_now_leave_the_branch_as_it_is(
+    server: GitHubServer, code: list[str]
+) -> None:
+    store = a_store(server)
+    store.write(a_run(code[0]), ALICE, main())
+    server.fail("GET", "/compare/", *[Fault(503)] * 20)
+    with pytest.raises(UserError, match="the commits cannot be compared: HTTP 503"):
+        store.write(a_run(code[1]), ALICE, main())
+    assert [entry.commit for entry in store.history(main())] == [code[0]]
+
+
+# races
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_two_that_write_at_once_are_both_in_the_history_and_the_later_commit_is_the_newest(
+    server: GitHubServer, code: list[str], first: bool
+) -> None:
+    if not first:
+        a_store(server).write(a_run(code[0]), ALICE, main())
+    barrier = threading.Barrier(2)
+    server.fail("POST" if first else "PATCH", "/git/refs", *[Fault(barrier=barrier)] * 2)
+    together(*(lambda commit=commit: a_store(server).write(a_run(commit), ALICE, main()) for commit in code[1:3]))
+    history = [entry.commit for entry in a_store(server).history(main())]
+    assert history == [code[2], code[1], *([] if first else [code[0]])]
+    assert baseline(a_store(server).read(main())).run.commit == code[2]
+    assert len(documents(server)) == len(history)
+
+
+def test_many_that_write_at_once_lose_nothing(server: GitHubServer) -> None:
+    code = server.git.line(*map(str, range(6)))
+    a_store(server).remember(code[0], ALICE)
+    together(
+        *(lambda commit=commit: a_store(server).write(a_run(commit), by_itself(), main()) for commit in code),
+        lambda: a_store(server).remember(code[1], ALICE),
+    )
+    assert [entry.commit for entry in a_store(server).history(main())] == code[::-1]
+    assert a_store(server).remembered(code[0]) == a_store(server).remembered(code[1]) == ALICE
+
+
+def test_a_move_that_was_overtaken_by_an_acceptance_has_it_as_its_anchor(server: GitHubServer, code: list[str]) -> None:
+    a_store(server).write(a_run(code[0]), ALICE, main())
+    barrier = threading.Barrier(2)
+    server.fail("PATCH", "/git/refs", Fault(barrier=barrier))
+    mover = threading.Thread(target=lambda: a_store(server).write(a_run(code[2]), by_itself(), main()))
+    mover.start()
+    wait_for(server, "PATCH", "/git/refs/")  # now the mover has built its commit
+    bob = Acceptance(by="bob", at="2026-01-03T00:00:00+00:00", why="a better prompt")
+    a_store(server).write(a_run(code[1]), bob, main())
+    barrier.wait(timeout=10)
+    mover.join()
+    held = baseline(a_store(server).read(main()))
+    assert held.run.commit == code[2]
+    assert held.anchor is not None
+    assert held.anchor.accepted == bob
+
+
+def test_a_writer_that_is_overtaken_again_and_again_gives_up_with_a_reason(
+    server: GitHubServer, code: list[str]
+) -> None:
+    a_store(server).write(a_run(code[0]), ALICE, main())
+    server.fail("PATCH", "/git/refs", *[Fault(422, "Update is not a fast forward")] * 50)
+    with pytest.raises(UserError, match="others wrote 10 times in between"):
+        a_store(server).write(a_run(code[1]), ALICE, main())
+
+
+@pytest.mark.parametrize("status", [500, 0, 409])
+def test_a_write_whose_answer_was_lost_is_not_made_again(server: GitHubServer, code: list[str], status: int) -> None:
+    a_store(server).write(a_run(code[0]), ALICE, main())
+    server.fail("PATCH", "/git/refs", Fault(status, after=True))
+    said = a_store(server).write(a_run(code[1]), ALICE, main())
+    assert said.endswith("the newest")
+    assert [entry.commit for entry in a_store(server).history(main())] == [code[1], code[0]]
+
+
+# refusals
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_token_that_may_not_write_is_told_before_and_when_it_writes(
+    server: GitHubServer, code: list[str], hidden: bool
+) -> None:
+    server.granted, server.hides_what_is_denied = {"contents: read"}, hidden
+    for refused in (a_store(server).check_writable, lambda: a_store(server).write(a_run(code[0]), ALICE, main())):
+        with pytest.raises(UserError) as caught:
+            refused()
+        assert caught.value.code == "github-permission"
+        assert "permissions: {contents: write}" in str(caught.value)
+    assert server.git.branches == {}
+
+
+def test_a_token_that_may_write_is_let_through_and_nothing_is_to_be_seen(server: GitHubServer) -> None:
+    a_store(server).check_writable()
+    assert (server.git.branches, server.git.commits) == ({}, {})
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_protected_branch_is_an_error_in_githubs_own_words(
+    server: GitHubServer, code: list[str], there: bool
+) -> None:
+    if there:
+        a_store(server).write(a_run(code[0]), ALICE, main())
+    server.git.protected.add(BRANCH)
+    with pytest.raises(UserError) as caught:
+        a_store(server).write(a_run(code[1]), ALICE, main())
+    assert caught.value.code == "baseline-not-written"
+    words = "Cannot update this protected ref." if there else "Reference update failed"
+    assert f"could not be written: HTTP 422 ({words})" in str(caught.value)
+    assert "name another under `baseline.branch`" in str(caught.value)
+
+
+def test_a_branch_that_begins_with_the_name_is_in_the_way_and_said_to_be(server: GitHubServer, code: list[str]) -> None:
+    server.git.put(f"{BRANCH}/old", {"a": b"x"})
+    with pytest.raises(UserError, match="Reference update failed"):
+        a_store(server).write(a_run(code[0]), ALICE, main())
+
+
+def test_an_empty_repository_has_nothing_to_read_and_cannot_be_written(server: GitHubServer, code: list[str]) -> None:
+    server.git.empty = True
+    found = a_store(server).read(main())
+    assert isinstance(found, Unreadable)
+    assert found.why == "HTTP 409 (Git Repository is empty.)"
+    with pytest.raises(UserError, match="Git Repository is empty"):
+        a_store(server).write(a_run(code[0]), ALICE, main())
+
+
+# acceptances
+
+
+def test_an_acceptance_is_remembered_under_its_commit(server: GitHubServer, code: list[str]) -> None:
+    store = a_store(server)
+    assert store.remembered(code[0]) is None
+    store.remember(code[0], ALICE)
+    store.write(a_run(code[1]), ALICE, main())
+    assert (store.remembered(code[0]), store.remembered(code[1])) == (ALICE, None)
+
+
+def test_acceptances_that_cannot_be_read_are_an_error_and_stay(server: GitHubServer, code: list[str]) -> None:
+    server.git.put(BRANCH, {"acceptances.json": b"{"})
+    for asked in (lambda: a_store(server).remembered(code[0]), lambda: a_store(server).remember(code[0], ALICE)):
+        with pytest.raises(UserError) as caught:
+            asked()
+        assert caught.value.code == "baseline-unreadable"
+    assert server.git.files(BRANCH) == {"acceptances.json": b"{"}
+
+
+def test_no_token_is_in_what_is_written_or_said(server: GitHubServer, code: list[str]) -> None:
+    a_store(server).write(a_run(code[0]), ALICE, main())
+    assert b"ghs_" not in b"".join(server.git.files(BRANCH).values())
+    assert json.loads(server.git.files(BRANCH)[INDEX])["branch"] == "main"
+
+
+def wait_for(server: GitHubServer, method: str, path: str) -> None:
+    """Until such a request is there."""
+    end = time.monotonic() + 10
+    while not any(request.method == method and path in request.path for request in list(server.requests)):
+        assert time.monotonic() < end, f"no {method} of {path}"
+        time.sleep(0.01)
+
+
+def together(*tasks: Callable[[], Any]) -> None:
+    """Runs all at once; what one raises is raised."""
+    failed: list[BaseException] = []
+
+    def attempt(task: Callable[[], Any]) -> None:
+        try:
+            task()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=attempt, args=[task]) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    if failed:
+        raise failed[0]
