@@ -158,11 +158,18 @@ def _no_live_canaries(line: Line, *, command: bool) -> str:
 def _no_control(line: Line, judgement: Judgement) -> str:
     if line.solution is not None:
         return "a command is the solution, and the baseline does not keep its files"
-    if judgement.run.unchanged or (judgement.alike and not any(each.anchor for each in judgement.suspicions)):
+    if judgement.run.unchanged or (judgement.alike and not _worth_asking(judgement)):
         return "nothing of what is asked differs from the baseline"
     if line.stop is not None and line.stop.reason is not None:
         return "the run was stopped before the control arm was asked"
     return ""
+
+
+def _worth_asking(judgement: Judgement) -> bool:
+    """Whether asking again can tell something though nothing of what is asked differs: whether a critical case failed
+    by chance, or whether what was asked when the anchor was accepted still does well."""
+    said = (*judgement.run.reasons, *judgement.run.warnings)
+    return any(each.anchor for each in judgement.suspicions) or any(reason.kind == "critical" for reason in said)
 
 
 def _make_again(line: Line, own: Subject, jobs: Sequence[Job], subjects: Mapping[str, Subject]) -> list[Outcome]:

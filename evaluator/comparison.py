@@ -13,7 +13,7 @@ from statistics import fmean
 
 import msgspec
 
-from evaluator import statistics
+from evaluator import permutation, statistics
 from evaluator.metrics import case_value, metric_of
 from evaluator.results import CaseChange, CaseResult, Evidence, Fingerprint, TaskComparison, TaskResult
 from evaluator.vocabulary import AMOUNT_METRICS, known_metrics
@@ -215,13 +215,13 @@ def evidence(
     clustered = len(sums) < n
     binary = not clustered and all(value in (0.0, 1.0) for value in (*before, *after))
     if clustered:
-        p = statistics.sign_flip(sums)
+        p = permutation.sign_flip(sums)
         interval = statistics.clustered_mean_interval(harm, clusters)
     elif binary:
         p = statistics.mcnemar(worse, better)
         interval = statistics.paired_proportion_interval(worse, better, n)
     else:
-        p = statistics.sign_flip(harm)
+        p = permutation.sign_flip(harm)
         interval = statistics.mean_interval(harm)
     # `harm` is positive where worse; the reader's difference is now − baseline.
     ends = sorted(-sign * end for end in interval) if interval is not None else [None, None]

@@ -16,8 +16,8 @@ import msgspec
 from evaluator.comparison import Pairing
 from evaluator.decision import ControlWord
 from evaluator.metrics import case_value
+from evaluator.permutation import attempts_needed, permuted_within
 from evaluator.results import Attempt, CaseResult, Control, TaskResult
-from evaluator.statistics import attempts_needed, permuted_within
 
 # Share of the drop that the base must have made as well, for the drop not to be the change's.
 EXPLAINED = 0.75

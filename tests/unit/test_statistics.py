@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from evaluator import statistics
+from evaluator import permutation, statistics
 
 # Values that tie in many ways, among them means of two, three and five attempts.
 VALUES = [-1.0, -2 / 3, -0.5, -0.2, 0.0, 0.0, 0.2, 1 / 3, 0.5, 1.0]
@@ -21,8 +21,8 @@ VALUES = [-1.0, -2 / 3, -0.5, -0.2, 0.0, 0.0, 0.2, 1 / 3, 0.5, 1.0]
 @pytest.fixture
 def draws_only(monkeypatch):
     """As if every exact computation were too much work."""
-    monkeypatch.setattr(statistics, "_WORK", 0)
-    monkeypatch.setattr(statistics, "_EXACT_LIMIT", 0)
+    monkeypatch.setattr(permutation, "_WORK", 0)
+    monkeypatch.setattr(permutation, "_EXACT_LIMIT", 0)
 
 
 # Wilson's interval
@@ -112,14 +112,14 @@ def test_the_sign_flip_test_is_the_share_of_all_sign_patterns():
     rng = random.Random(4)
     for _ in range(2_000):
         values = [rng.choice(VALUES) for _ in range(rng.randint(1, 9))]
-        assert statistics.sign_flip(values) == pytest.approx(share_of_patterns(values))
+        assert permutation.sign_flip(values) == pytest.approx(share_of_patterns(values))
 
 
 def test_the_sign_flip_test_of_values_without_a_common_fraction_is_the_share_of_all_sign_patterns():
     rng = random.Random(5)
     for _ in range(500):
         values = [rng.uniform(-1, 1) for _ in range(rng.randint(1, 10))]
-        assert statistics.sign_flip(values) == pytest.approx(share_of_patterns(values))
+        assert permutation.sign_flip(values) == pytest.approx(share_of_patterns(values))
 
 
 def test_the_sign_flip_test_of_many_cases_is_the_exact_tail_of_the_sum():
@@ -134,7 +134,7 @@ def test_the_sign_flip_test_of_many_cases_is_the_exact_tail_of_the_sum():
             flipped[-1] += 0.5
             chances = np.convolve(chances, flipped)
         oracle = chances[sum(map(abs, steps)) + sum(steps) :].sum()
-        assert statistics.sign_flip([step / k for step in steps]) == pytest.approx(oracle, rel=1e-9)
+        assert permutation.sign_flip([step / k for step in steps]) == pytest.approx(oracle, rel=1e-9)
 
 
 def test_the_sign_flip_test_agrees_with_scipy_in_exact_and_sampled_size():
@@ -151,21 +151,21 @@ def test_the_sign_flip_test_agrees_with_scipy_in_exact_and_sampled_size():
                 rng=1,
                 vectorized=True,
             ).pvalue
-            assert statistics.sign_flip(values) == pytest.approx(oracle, abs=0.02)
+            assert permutation.sign_flip(values) == pytest.approx(oracle, abs=0.02)
 
 
 def test_the_sign_flip_test_of_whole_cases_is_mcnemars():
     for worse, better in [(6, 0), (7, 2), (3, 3), (0, 5), (40, 21), (300, 280)]:
         values = [1.0] * worse + [-1.0] * better + [0.0] * 10
-        assert statistics.sign_flip(values) == pytest.approx(statistics.mcnemar(worse, better))
+        assert permutation.sign_flip(values) == pytest.approx(statistics.mcnemar(worse, better))
 
 
 def test_the_sign_flip_test_gives_the_same_answer_whatever_the_order():
     rng = random.Random(3)
     values = [rng.gauss(0.1, 1) for _ in range(60)]
-    first = statistics.sign_flip(values)
+    first = permutation.sign_flip(values)
     rng.shuffle(values)
-    assert statistics.sign_flip(values) == first
+    assert permutation.sign_flip(values) == first
 
 
 def test_sampled_sign_flips_come_near_the_exact_answer(draws_only):
@@ -173,29 +173,29 @@ def test_sampled_sign_flips_come_near_the_exact_answer(draws_only):
     for _ in range(20):
         worse, better = rng.randint(5, 40), rng.randint(5, 40)
         p = statistics.mcnemar(worse, better)
-        sampled = statistics.sign_flip([1.0] * worse + [-1.0] * better)
+        sampled = permutation.sign_flip([1.0] * worse + [-1.0] * better)
         assert sampled == pytest.approx(p, abs=1e-4 + 5 * math.sqrt(p * (1 - p) / 9_999))
 
 
 def test_a_sampled_p_is_never_zero(draws_only):
-    assert statistics.sign_flip([1.0] * 500) == pytest.approx(1 / 10_000)
-    assert statistics.permuted_within([[1.0] * 9] * 40, [[0.0] * 9] * 40) == pytest.approx(1 / 10_000)
+    assert permutation.sign_flip([1.0] * 500) == pytest.approx(1 / 10_000)
+    assert permutation.permuted_within([[1.0] * 9] * 40, [[0.0] * 9] * 40) == pytest.approx(1 / 10_000)
 
 
 @pytest.mark.parametrize("values", [[], [0.0], [0.0] * 30, [1e-12, -1e-12]])
 def test_no_difference_at_all_is_no_evidence(values):
-    assert statistics.sign_flip(values) == 1.0
+    assert permutation.sign_flip(values) == 1.0
     assert statistics.mcnemar(0, 0) == 1.0
 
 
 def test_one_case_can_be_no_more_than_a_coin():
-    assert statistics.sign_flip([0.3]) == 0.5
-    assert statistics.sign_flip([-0.3]) == 1.0
+    assert permutation.sign_flip([0.3]) == 0.5
+    assert permutation.sign_flip([-0.3]) == 1.0
 
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=30))
 def test_the_sign_flip_test_gives_a_probability_above_zero_for_any_values(values):
-    assert 0.0 < statistics.sign_flip(values) <= 1.0
+    assert 0.0 < permutation.sign_flip(values) <= 1.0
 
 
 # Intervals of a mean, with and without clusters
@@ -310,9 +310,9 @@ def test_differences_without_a_cluster_for_each_are_refused():
 
 def test_a_cluster_that_falls_as_one_is_one_piece_of_evidence():
     differences = [1.0] * 20
-    assert statistics.sign_flip(differences) < 1e-5
-    assert statistics.sign_flip(statistics.clustered_sums(differences, ["a"] * 20)) == 0.5
-    assert statistics.sign_flip(statistics.clustered_sums(differences, list("aaaaabbbbbcccccddddd"))) == 1 / 16
+    assert permutation.sign_flip(differences) < 1e-5
+    assert permutation.sign_flip(statistics.clustered_sums(differences, ["a"] * 20)) == 0.5
+    assert permutation.sign_flip(statistics.clustered_sums(differences, list("aaaaabbbbbcccccddddd"))) == 1 / 16
 
 
 # The interval of paired proportions
@@ -413,7 +413,7 @@ def test_permuting_within_cases_is_the_share_of_all_arrangements(values):
 
     for _ in range(600):
         base, change = zip(*((arm(), arm()) for _ in range(rng.randint(1, 3))), strict=True)
-        assert statistics.permuted_within(base, change) == pytest.approx(brute_force(base, change), rel=1e-9)
+        assert permutation.permuted_within(base, change) == pytest.approx(brute_force(base, change), rel=1e-9)
 
 
 def test_permuting_within_one_case_agrees_with_scipys_permutation_test():
@@ -427,7 +427,7 @@ def test_permuting_within_one_case_agrees_with_scipys_permutation_test():
             n_resamples=np.inf,
             vectorized=True,
         ).pvalue
-        assert statistics.permuted_within([base.tolist()], [change.tolist()]) == pytest.approx(oracle)
+        assert permutation.permuted_within([base.tolist()], [change.tolist()]) == pytest.approx(oracle)
 
 
 def test_permuting_within_one_case_of_passes_and_fails_is_fishers_exact_test():
@@ -436,7 +436,7 @@ def test_permuting_within_one_case_of_passes_and_fails_is_fishers_exact_test():
         n, m = rng.randint(1, 30), rng.randint(1, 30)
         a, b = rng.randint(0, n), rng.randint(0, m)
         oracle = stats.fisher_exact([[a, n - a], [b, m - b]], alternative="greater").pvalue
-        found = statistics.permuted_within([[1.0] * a + [0.0] * (n - a)], [[0.0] * (m - b) + [1.0] * b])
+        found = permutation.permuted_within([[1.0] * a + [0.0] * (n - a)], [[0.0] * (m - b) + [1.0] * b])
         assert found == pytest.approx(oracle, rel=1e-9)
 
 
@@ -450,20 +450,20 @@ def test_permuting_within_many_cases_of_passes_and_fails_is_a_sum_of_hypergeomet
         for b, c in zip(base, change, strict=True):
             chances = np.convolve(chances, stats.hypergeom.pmf(range(k + 1), 2 * k, int(sum(b + c)), k))
         oracle = chances[int(sum(map(sum, base))) :].sum()
-        assert statistics.permuted_within(base, change) == pytest.approx(oracle, rel=1e-7)
+        assert permutation.permuted_within(base, change) == pytest.approx(oracle, rel=1e-7)
 
 
 def test_sampled_arrangements_come_near_the_exact_answer(monkeypatch):
     rng = random.Random(22)
-    for most_splits in (statistics._SPLITS, 0):  # drawn from the sums of a case, and by shuffling its values
+    for most_splits in (permutation._SPLITS, 0):  # drawn from the sums of a case, and by shuffling its values
         for _ in range(4):
             base = [[rng.choice([0.0, 1 / 3, 1.0]) for _ in range(5)] for _ in range(12)]
             change = [[rng.choice([0.0, 0.0, 1 / 3, 1.0]) for _ in range(4)] for _ in range(12)]
-            p = statistics.permuted_within(base, change)
+            p = permutation.permuted_within(base, change)
             with monkeypatch.context() as patch:
-                patch.setattr(statistics, "_WORK", 0)
-                patch.setattr(statistics, "_SPLITS", most_splits)
-                sampled = statistics.permuted_within(base, change)
+                patch.setattr(permutation, "_WORK", 0)
+                patch.setattr(permutation, "_SPLITS", most_splits)
+                sampled = permutation.permuted_within(base, change)
             assert sampled == pytest.approx(p, abs=1e-4 + 5 * math.sqrt(p * (1 - p) / 9_999))
             assert sampled != p
 
@@ -472,9 +472,9 @@ def test_permuting_gives_the_same_answer_whatever_the_order_of_cases_and_attempt
     rng = random.Random(23)
     base = [[rng.random() for _ in range(5)] for _ in range(60)]
     change = [[rng.random() for _ in range(5)] for _ in range(60)]
-    first = statistics.permuted_within(base, change)
+    first = permutation.permuted_within(base, change)
     order = rng.sample(range(60), 60)
-    assert statistics.permuted_within([base[i][::-1] for i in order], [change[i][::-1] for i in order]) == first
+    assert permutation.permuted_within([base[i][::-1] for i in order], [change[i][::-1] for i in order]) == first
 
 
 @pytest.mark.parametrize(
@@ -488,37 +488,37 @@ def test_permuting_gives_the_same_answer_whatever_the_order_of_cases_and_attempt
     ],
 )
 def test_permuting_without_anything_to_tell_is_no_evidence(base, change):
-    assert statistics.permuted_within(base, change) == 1.0
+    assert permutation.permuted_within(base, change) == 1.0
 
 
 def test_permuting_takes_cases_without_news_for_nothing():
     base, change = [[1.0, 1.0, 0.0]], [[0.0, 0.0, 0.0]]
-    alone = statistics.permuted_within(base, change)
-    assert statistics.permuted_within([*base, [1.0] * 3, []], [*change, [1.0], [1.0]]) == alone
+    alone = permutation.permuted_within(base, change)
+    assert permutation.permuted_within([*base, [1.0] * 3, []], [*change, [1.0], [1.0]]) == alone
 
 
 def test_arms_of_unequal_numbers_of_cases_are_refused():
     with pytest.raises(ValueError, match="shorter"):
-        statistics.permuted_within([[1.0], [0.0]], [[1.0]])
+        permutation.permuted_within([[1.0], [0.0]], [[1.0]])
 
 
 def test_the_attempts_needed_are_the_fewest_with_which_a_total_loss_is_significant():
     rng = random.Random(24)
     for cases in (1, 2, 3, 5, 10):
         for alpha in (0.02, 0.02 / 5, 0.05, 10 ** rng.uniform(-6, -1)):
-            attempts = statistics.attempts_needed(cases, alpha)
-            assert statistics.permuted_within([[1.0] * attempts] * cases, [[0.0] * attempts] * cases) <= alpha
+            attempts = permutation.attempts_needed(cases, alpha)
+            assert permutation.permuted_within([[1.0] * attempts] * cases, [[0.0] * attempts] * cases) <= alpha
             if attempts > 1:
                 fewer = attempts - 1
-                assert statistics.permuted_within([[1.0] * fewer] * cases, [[0.0] * fewer] * cases) > alpha
-    assert statistics.attempts_needed(1, 0.05) == 3  # 1/20 exactly
-    assert statistics.attempts_needed(10_000, 0.02) == 1
+                assert permutation.permuted_within([[1.0] * fewer] * cases, [[0.0] * fewer] * cases) > alpha
+    assert permutation.attempts_needed(1, 0.05) == 3  # 1/20 exactly
+    assert permutation.attempts_needed(10_000, 0.02) == 1
 
 
 @pytest.mark.parametrize(("cases", "alpha"), [(0, 0.02), (3, 0.0), (3, -1.0)])
 def test_no_number_of_attempts_serves_without_cases_or_alpha(cases, alpha):
     with pytest.raises(ValueError, match="at least one case and a positive alpha"):
-        statistics.attempts_needed(cases, alpha)
+        permutation.attempts_needed(cases, alpha)
 
 
 # Holm's correction
