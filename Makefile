@@ -41,6 +41,7 @@ bench: $(VENV)/.test
 	$(BIN)/python -m bench.isolation
 	$(BIN)/python -m bench.judging
 	$(BIN)/python -m bench.power --quick
+	$(BIN)/python -m bench.control --quick
 	$(BIN)/python -m bench.baseline_size
 
 schemas: $(VENV)/.test

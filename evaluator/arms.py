@@ -6,6 +6,7 @@ Which cases, and what their answers mean, is decided in `evaluator.control`.
 from __future__ import annotations
 
 import dataclasses
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -26,8 +27,8 @@ BASE, CHANGE = "base", "change"
 
 # Makes attempts: jobs that name the arms, and what each arm is asked with, to their outcomes in order.
 Make = Callable[[Sequence["Job"], Mapping[str, Subject]], Sequence["Outcome"]]
-# A task with some of its cases and what was made of them, as many times each, to its result.
-Score = Callable[[Task, Sequence[Made], int], TaskResult]
+# A task with some of its cases, what was made of them, and how often each was to be asked, to its result.
+Score = Callable[[Task, Sequence[Made], Mapping[str, int]], TaskResult]
 
 
 class CannotAskError(Exception):
@@ -42,31 +43,31 @@ def ask(
     *,
     most: int,
     alpha: float,
-    repeats: Mapping[str, int],
-    retry: Mapping[str, int],
+    tries: Mapping[str, int],
     make: Make,
     score: Score,
 ) -> Control:
     """The control arm's answers, or why there are none; never raises for what the baseline's model needs and this run
     does not have.
 
-    `subject`: what the change asks with. `most`: cases to ask again at most. `repeats`, `retry`: by the name of the
-    task, as in the run.
+    `subject`, `tries` (by the name of the task): what the change asks with. `most`: cases to ask again at most.
     """
     if not most:
         return Control(silent="the control arm is turned off (drift.control_cases: 0)")
-    chosen = control.chosen(suspicions, most, max(repeats.values(), default=1), alpha)
+    chosen = control.chosen(suspicions, most, alpha, seed=secrets.token_hex())
     side = _side(baseline, chosen) if chosen is not None else None
     if chosen is None or side is None:
         return Control(silent="no case can be asked again")
     if side.subject is None:
         return Control(silent="the baseline does not keep what it asked with, so it cannot be asked again")
-    today = [_only(task, chosen.cases[task.name]) for task in tasks if task.name in chosen.cases]
+    today = [only for task in tasks if (only := _only(task, chosen)).cases]
     before = [_as_then(task, side) for task in today]
-    jobs = [job for tasks_, arm in ((before, BASE), (today, CHANGE)) for job in _jobs(tasks_, chosen, arm, retry)]
+    then = {task.name: task.tries for task in side.tasks}
+    asked = zip(_jobs(before, chosen, BASE, then), _jobs(today, chosen, CHANGE, tries), strict=True)
+    # One after the other in turn, so that both arms meet the same minutes.
+    jobs = [job for pair in asked for job in pair]
     try:
-        # One after the other in turn, so that both arms meet the same minutes.
-        outcomes = make(_interleaved(jobs), {BASE: side.subject, CHANGE: subject})
+        outcomes = make(jobs, {BASE: side.subject, CHANGE: subject})
     except CannotAskError as error:
         return Control(silent=f"the base could not be asked: {error}")
     except UserError as error:
@@ -75,6 +76,7 @@ def ask(
         base=[_result(task, BASE, outcomes, chosen, score) for task in before],
         change=[_result(task, CHANGE, outcomes, chosen, score) for task in today],
         left=chosen.left,
+        anchor=chosen.anchor,
     )
 
 
@@ -82,12 +84,14 @@ def _side(baseline: BaselineState | None, chosen: Chosen) -> Run | None:
     if not isinstance(baseline, Found):
         return None
     anchor = baseline.baseline.anchor
-    return anchor.run if chosen.anchor and anchor is not None else baseline.baseline.run
+    if chosen.anchor:
+        return anchor.run if anchor is not None else None
+    return baseline.baseline.run
 
 
-def _only(task: Task, ids: Sequence[str]) -> Task:
-    wanted = set(ids)
-    return msgspec.structs.replace(task, cases=[case for case in task.cases if case.id in wanted])
+def _only(task: Task, chosen: Chosen) -> Task:
+    cases = [case for case in task.cases if (task.name, case.id) in chosen.attempts]
+    return msgspec.structs.replace(task, cases=cases)
 
 
 def _as_then(task: Task, side: Run) -> Task:
@@ -97,16 +101,13 @@ def _as_then(task: Task, side: Run) -> Task:
     return msgspec.structs.replace(task, cases=cases, tools=tools)
 
 
-def _jobs(tasks: Sequence[Task], chosen: Chosen, arm: str, retry: Mapping[str, int]) -> list[Job]:
+def _jobs(tasks: Sequence[Task], chosen: Chosen, arm: str, tries: Mapping[str, int]) -> list[Job]:
     from evaluator.runners import plan
 
-    made = plan.jobs(tasks, dict.fromkeys(chosen.cases, chosen.attempts), retry=retry, models=[arm])
-    return [dataclasses.replace(job, fresh=True) for job in made]
-
-
-def _interleaved(jobs: Sequence[Job]) -> list[Job]:
-    half = len(jobs) // 2
-    return [job for pair in zip(jobs[:half], jobs[half:], strict=True) for job in pair]
+    most = max(chosen.attempts.values())
+    made = plan.jobs(tasks, {task.name: most for task in tasks}, retry=tries, models=[arm])
+    wanted = [job for job in made if job.number <= chosen.attempts[job.task, job.case_id]]
+    return [dataclasses.replace(job, fresh=True) for job in wanted]
 
 
 def _result(task: Task, arm: str, outcomes: Sequence[Outcome], chosen: Chosen, score: Score) -> TaskResult:
@@ -115,4 +116,4 @@ def _result(task: Task, arm: str, outcomes: Sequence[Outcome], chosen: Chosen, s
         for each in outcomes
         if each.job.model == arm and each.job.task == task.name
     ]
-    return score(task, made, chosen.attempts)
+    return score(task, made, {case.id: chosen.attempts[task.name, case.id] for case in task.cases})

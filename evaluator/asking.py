@@ -17,6 +17,7 @@ from evaluator.attempts import Made
 from evaluator.baselines import BaselineState, Found
 from evaluator.cases import Subject, Task
 from evaluator.config.types import Config, TaskConfig
+from evaluator.control import Suspicion
 from evaluator.judgement import Judgement
 from evaluator.judging import stage
 from evaluator.judging.bench import Asked, Bench
@@ -106,7 +107,9 @@ def first(line: Line, subjects: Mapping[str, Subject]) -> tuple[dict[str, Answer
         made = _by_task(line.tasks, [each for each in outcomes if each.job.model == key])
         rulers = stage.rulers(line.bench, line.tasks, made, models.baseline_of(line.baseline, subject.model))
         results = [
-            stage.with_notes(task_results.live(task, wanted.repeats, made[task.name], rulers), line.bench)
+            stage.with_notes(
+                _with_tries(task_results.live(task, wanted.repeats, made[task.name], rulers), wanted), line.bench
+            )
             for task, wanted in zip(line.tasks, line.wanted, strict=True)
         ]
         found[key] = Answers(results, rulers, live.collect(outcomes, canaries, key))
@@ -120,7 +123,7 @@ def kept(line: Line, subjects: Mapping[str, Subject], marks: Mapping[str, Finger
     found: dict[str, Answers] = {}
     for key, subject in subjects.items():
         state = models.baseline_of(line.baseline, subject.model)
-        if why := unchanged.difference(state, subject, marks[key], line.tasks, line.repeats):
+        if why := unchanged.difference(state, subject, marks[key], line.tasks, line.wanted):
             return why
         rulers = stage.rulers(line.bench, line.tasks, {task.name: [] for task in line.tasks}, state)
         stored = state.baseline.run if isinstance(state, Found) else None
@@ -134,14 +137,13 @@ def again(line: Line, judgement: Judgement, subject: Subject) -> Control:
     if why := _no_control(line, judgement):
         return Control(silent=why)
     return arms.ask(
-        judgement.suspicions,
+        _open(judgement),
         models.baseline_of(line.baseline, subject.model),
         subject,
         line.tasks,
         most=line.rules.drift.control_cases,
         alpha=line.rules.gate.alpha,
-        repeats=line.repeats,
-        retry=line.tries,
+        tries=line.tries,
         make=partial(_make_again, line, subject),
         score=partial(_score_again, line.bench),
     )
@@ -158,18 +160,17 @@ def _no_live_canaries(line: Line, *, command: bool) -> str:
 def _no_control(line: Line, judgement: Judgement) -> str:
     if line.solution is not None:
         return "a command is the solution, and the baseline does not keep its files"
-    if judgement.run.unchanged or (judgement.alike and not _worth_asking(judgement)):
+    if judgement.run.unchanged or not _open(judgement):
         return "nothing of what is asked differs from the baseline"
     if line.stop is not None and line.stop.reason is not None:
         return "the run was stopped before the control arm was asked"
     return ""
 
 
-def _worth_asking(judgement: Judgement) -> bool:
-    """Whether asking again can tell something though nothing of what is asked differs: whether a critical case failed
-    by chance, or whether what was asked when the anchor was accepted still does well."""
-    said = (*judgement.run.reasons, *judgement.run.warnings)
-    return any(each.anchor for each in judgement.suspicions) or any(reason.kind == "critical" for reason in said)
+def _open(judgement: Judgement) -> list[Suspicion]:
+    """The suspicions that asking again can tell something about. Where nothing of what is asked differs, that is
+    whether a case that counts by itself failed by chance, and whether what was asked for the anchor still does well."""
+    return [each for each in judgement.suspicions if not judgement.alike or each.anchor or each.lone]
 
 
 def _make_again(line: Line, own: Subject, jobs: Sequence[Job], subjects: Mapping[str, Subject]) -> list[Outcome]:
@@ -206,15 +207,20 @@ def _make_again(line: Line, own: Subject, jobs: Sequence[Job], subjects: Mapping
     return outcomes
 
 
-def _score_again(bench: Bench, task: Task, made: Sequence[Made], repeats: int) -> TaskResult:
+def _score_again(bench: Bench, task: Task, made: Sequence[Made], planned: Mapping[str, int]) -> TaskResult:
     answers = [Asked(each.case_id, each.result) for each in made if isinstance(each.result, Transcript)]
-    return task_results.live(task, repeats, made, bench.rulers({task.name: answers}))
+    rulers = bench.rulers({task.name: answers})
+    return task_results.of(task, made, planned, max(planned.values()), rulers, deterministic=False)
 
 
 def _costs(outcomes: Sequence[Outcome]) -> list[float | None]:
     """Of every attempt that was paid for; a failure without usage was not answered at all."""
     usages = [each.result.usage for each in outcomes if isinstance(each.result, Transcript) or each.result.usage]
     return [usage.cost_usd if usage is not None else None for usage in usages]
+
+
+def _with_tries(result: TaskResult, wanted: TaskConfig) -> TaskResult:
+    return msgspec.structs.replace(result, tries=wanted.retry.max_attempts)
 
 
 def _by_task(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> dict[str, list[Made]]:

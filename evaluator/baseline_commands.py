@@ -14,27 +14,35 @@ import msgspec
 from evaluator import config as configuration
 from evaluator.baselines import Found, Missing, Unreadable, file, moving, stores
 from evaluator.baselines.history import Entry
-from evaluator.baselines.origin import git
+from evaluator.baselines.origin import git, proposed
 from evaluator.baselines.store import Place, Store
 from evaluator.config.types import Config
 from evaluator.errors import EXIT_INCONCLUSIVE, EXIT_PASS, UserError, user_error
 from evaluator.results import Acceptance, Baseline, Run, decode_run, encode, models_of
+from evaluator.transcript import well_formed
 
 
 def accept(options: argparse.Namespace) -> int:
     """`trapgate baseline accept`: make a finished run the baseline, and end `allow_missing`."""
     config, store, place = _opened(options)
+    if config.baseline.store == "branch" and options.branch is None and (what := proposed(os.environ)):
+        raise user_error(
+            "baseline-no-branch",
+            f"this job is about {what}: its base only says with which baseline to compare, not which to replace",
+            where=_clean(str(options.config)),
+            mend=f"Name the branch whose baseline this is to be: `--branch {_clean(place.branch)}`.",
+        )
     run, path = _run(options)
     fault = moving.unfit(run, config)
     if fault is not None:
-        raise moving.refusal(fault, str(path))
-    accepted = Acceptance(by=_who(os.environ), at=_now(), why=options.why or "no reason given")
+        raise user_error(fault.code, _clean(fault.what), where=_clean(str(path)), mend=_clean(fault.mend))
+    accepted = Acceptance(by=_who(os.environ), at=_now(), why=well_formed(options.why or "no reason given"))
     where = store.write(run, accepted, place)
-    print(f"accepted the run of {run.started} ({run.verdict}): {_in_short(run)}")
+    _say(f"accepted the run of {run.started} ({run.verdict}): {_in_short(run)}")
     for each in (run, *run.beside):
         for line in _never_passed(each):
-            print(line)
-    print(f"baseline written to {where}")
+            _say(line)
+    _say(f"baseline written to {where}")
     if config.baseline.allow_missing:
         _end_allow_missing(options.config)
     return EXIT_PASS
@@ -44,13 +52,25 @@ def move(options: argparse.Namespace) -> int:
     """`trapgate baseline move`: as a run does by itself; exit 3 with the reason where it may not."""
     config, store, place = _opened(options)
     run, path = _run(options)
+    what = proposed(os.environ) if config.baseline.store == "branch" else ""
+    if what:
+        return _not_moved(path, f"this job is about {what}, and what it evaluates is not merged yet")
     why = moving.unfit_to_move(run, config, store.read(place))
     if why:
-        print(f"{path} does not move the baseline: {why}")
-        return EXIT_INCONCLUSIVE
-    where = store.write(run, moving.by_itself(_now()), place)
-    print(f"baseline moved to {where}")
+        return _not_moved(path, why)
+    try:
+        where = store.write(run, moving.by_itself(_now()), place)
+    except UserError as error:
+        if error.code != "baseline-not-moved":
+            raise
+        return _not_moved(path, error.problems[0].message)
+    _say(f"baseline moved to {where}")
     return EXIT_PASS
+
+
+def _not_moved(path: Path, why: str) -> int:
+    _say(f"{path} does not move the baseline: {why}")
+    return EXIT_INCONCLUSIVE
 
 
 def show(options: argparse.Namespace) -> int:
@@ -62,10 +82,10 @@ def show(options: argparse.Namespace) -> int:
     if options.json:
         print(encode(state.baseline).decode().rstrip("\n"))
         return EXIT_PASS
-    print(f"{state.where}: {_accepted(state.baseline.accepted)}")
+    _say(f"{state.where}: {_accepted(state.baseline.accepted)}")
     _show_tasks(state.baseline)
     if state.baseline.anchor is not None:
-        print(f"  small drops add up from the one that was {_accepted(state.baseline.anchor.accepted)}")
+        _say(f"  small drops add up from the one that was {_accepted(state.baseline.anchor.accepted)}")
     return EXIT_PASS
 
 
@@ -81,7 +101,7 @@ def history(options: argparse.Namespace) -> int:
     else:
         print("there is no baseline yet")
     if store.older:
-        print(f"older ones: {store.older}")
+        _say(f"older ones: {store.older}")
     return EXIT_PASS
 
 
@@ -107,8 +127,9 @@ def _run(options: argparse.Namespace) -> tuple[Run, Path]:
 def _none(state: Missing | Unreadable) -> UserError:
     if isinstance(state, Missing):
         mend = "Accept a run: `trapgate baseline accept --why …`."
-        return user_error("baseline-missing", "there is no baseline yet", where=state.where, mend=mend)
-    return user_error("baseline-unreadable", f"the baseline cannot be read: {state.why}", where=state.where)
+        return user_error("baseline-missing", "there is no baseline yet", where=_clean(state.where), mend=mend)
+    what = f"the baseline cannot be read: {_clean(state.why)}"
+    return user_error("baseline-unreadable", what, where=_clean(state.where))
 
 
 def _end_allow_missing(path: Path) -> None:
@@ -116,19 +137,30 @@ def _end_allow_missing(path: Path) -> None:
 
     changed = set_scalar(path.read_text(encoding="utf-8"), ("baseline", "allow_missing"), False, str(path))
     file.write_atomically(path, changed.encode())
-    print(f"{path}: baseline.allow_missing is false now that there is one")
+    _say(f"{path}: baseline.allow_missing is false now that there is one")
 
 
 def _who(environ: Mapping[str, str]) -> str:
     """Who accepts: the actor of a workflow, git's user name, or the user of this machine."""
     if environ.get("GITHUB_ACTOR"):
-        return environ["GITHUB_ACTOR"]
+        return well_formed(environ["GITHUB_ACTOR"])
     if name := git(Path(), "config", "user.name"):
         return name
     try:
         return getpass.getuser()
     except (KeyError, OSError):
         return "unknown"
+
+
+def _say(text: str) -> None:
+    """Prints what others wrote a part of: on one line, and as no command of the Actions runner."""
+    print(_clean(text))
+
+
+def _clean(text: str) -> str:
+    from evaluator.reports.escape import log_text
+
+    return log_text(text)
 
 
 def _now() -> str:
@@ -156,11 +188,11 @@ def _accepted(accepted: Acceptance) -> str:
 def _show_tasks(baseline: Baseline) -> None:
     for each in (baseline.run, *baseline.run.beside):
         if baseline.run.beside:
-            print(f"  {models_of(each)[0]}")
+            _say(f"  {models_of(each)[0]}")
         for task in each.tasks:
             rate = task.metrics.get("pass_rate")
             shown = f"pass_rate {rate.value:.2f}" if rate is not None else "no pass_rate"
-            print(f"  {task.name}: {len(task.cases)} cases × {task.repeats}, {task.scored} attempts scored, {shown}")
+            _say(f"  {task.name}: {len(task.cases)} cases × {task.repeats}, {task.scored} attempts scored, {shown}")
 
 
 def _line(entry: Entry) -> dict[str, object]:
@@ -185,15 +217,13 @@ def _print_table(entries: list[Entry]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from evaluator.reports.escape import log_text
-
     table = Table(box=None, pad_edge=False, header_style="")
     for name in ("when", "commit", "by", "how", "verdict", "figures"):
         table.add_column(name, overflow="fold")
     for entry in entries:
         how = f"accepted: {entry.why}" if entry.explicit else "by itself"
         cells = (entry.at, entry.commit[:12] or "unknown", entry.by, how, entry.verdict, _figures(entry))
-        table.add_row(*(Text(log_text(cell)) for cell in cells))
+        table.add_row(*(Text(_clean(cell)) for cell in cells))
     console = Console(highlight=False, soft_wrap=False)
     # A log has no width of its own, and a folded commit cannot be copied.
     (console if console.is_terminal else Console(width=200, highlight=False)).print(table)

@@ -105,7 +105,11 @@ def main(arguments: Sequence[str]) -> int:
         code = command(options)
         sys.stdout.flush()  # a report that did not get out was no verdict
     except UserError as error:
-        print(f"{error}\n({error.code})", file=sys.stderr)
+        from evaluator.reports.escape import log_text
+
+        # Line by line: what it quotes may look like a command to the runner of a workflow.
+        shown = "\n".join(log_text(line) for line in str(error).splitlines())
+        print(f"{shown}\n({error.code})", file=sys.stderr)
         return EXIT_CONFIGURATION
     except OSError as error:
         # `trapgate … | head`, a full disk: nothing more can be written, not even when Python ends.

@@ -19,8 +19,6 @@ from evaluator.results import CaseChange, CaseResult, Evidence, Fingerprint, Tas
 from evaluator.vocabulary import AMOUNT_METRICS, known_metrics
 
 _SAME = 1e-9
-# Ids of worse cases that a difference keeps.
-MAX_WORSE = 50
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -102,7 +100,8 @@ def _scored(case: CaseResult) -> bool:
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """A metric on both sides of the same cases: a mean, or the sum of an amount. `missing`: cases that had a value in
-    the baseline and have none now. `worse`: those whose value became worse, most harm first, at most `MAX_WORSE`.
+    the baseline and have none now, or none that can be held against it. `worse`: those whose value became worse, most
+    harm first.
     `harm`: the change in the bad direction of each case, or of each cluster in all; `at_level` works out from it what
     the suite can show."""
 
@@ -136,14 +135,16 @@ def difference(
         # The same k on both sides: pass^3 of one run is not to be held against pass^5 of another.
         sides = (each.baseline, each.now) if as_they_are else _evened(each)
         old, new = (case_value(metric, case, pairing.k) for case in sides)
-        if old is not None and new is not None:
+        if old is None or new is None:
+            # By all of the baseline's attempts: where today's are too few for a figure, the case is missing, not gone.
+            if case_value(metric, each.baseline, pairing.k) is not None:
+                missing.append(each.now.id)
+        else:
             before.append(old)
             after.append(new)
             clusters.append(each.baseline.cluster)
             if (harm := sign * (old - new)) > _SAME:
                 harmed.append((-harm, each.now.id))
-        elif old is not None:
-            missing.append(each.now.id)
     if not before:
         return None
     found = evidence(before, after, alpha, pairing.deterministic, higher_is_better=higher_is_better, clusters=clusters)
@@ -153,7 +154,7 @@ def difference(
         now=math.fsum(after) if is_amount else fmean(after),
         evidence=_of_sums(found, len(before)) if is_amount else found,
         missing=missing,
-        worse=[case_id for _, case_id in sorted(harmed)[:MAX_WORSE]],
+        worse=[case_id for _, case_id in sorted(harmed)],
         harm=statistics.clustered_sums([sign * (old - new) for old, new in zip(before, after, strict=True)], clusters),
     )
 

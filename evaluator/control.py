@@ -7,7 +7,8 @@ did, each with fresh attempts: the attempts that made a case suspicious are no f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Sequence
 from itertools import zip_longest
 from statistics import fmean
 
@@ -18,24 +19,31 @@ from evaluator.decision import ControlWord
 from evaluator.metrics import case_value
 from evaluator.permutation import attempts_needed, permuted_within
 from evaluator.results import Attempt, CaseResult, Control, TaskResult
+from evaluator.vocabulary import AMOUNT_METRICS
 
 # Share of the drop that the base must have made as well, for the drop not to be the change's.
 EXPLAINED = 0.75
 # Share of the asked cases that both arms must have answered, for their answers to say anything.
 _ANSWERED = 0.75
-# Attempts of a case in each arm at most: beyond them a lone case tells hardly more.
+# Attempts of a case in each arm: with fewer, a case that merely flips looks broken; more tell hardly more.
+_FEWEST_ATTEMPTS = 3
 _MOST_ATTEMPTS = 8
+# Asked cases that can speak for all suspected ones, of which they are a random sample.
+_ENOUGH = 10
 
 
 class Suspicion(msgspec.Struct, frozen=True, kw_only=True):
-    """A drop that is to be explained: `cases` of `task` whose `metric` became worse, most harm first. `anchor`: since
-    the anchor, not the baseline."""
+    """A drop that is to be explained: `cases` of `task` whose `metric` became worse. `anchor`: since the accepted
+    baseline, not the current one. `proved`: it is more than noise, by its test or because no test applies. `lone`: each
+    of its cases counts by itself, as critical ones do."""
 
     task: str
     metric: str
     higher_is_better: bool
     cases: list[str]
     anchor: bool = False
+    proved: bool = True
+    lone: bool = False
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,31 +54,35 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked again: task → case ids, `attempts` of each in each arm; `left`: suspected cases beyond the budget.
-    `anchor`: the base is the anchor, since nothing is suspected against the baseline itself."""
+    """What is asked again. `attempts`: (task, case id) → attempts in each arm; `left`: suspected cases beyond the
+    budget. `anchor`: the base is the accepted baseline, since nothing is suspected against the current one."""
 
-    cases: dict[str, list[str]]
-    attempts: int
+    attempts: dict[tuple[str, str], int]
     left: int
     anchor: bool
 
 
-def chosen(suspicions: Sequence[Suspicion], most: int, repeats: int, alpha: float) -> Chosen | None:
-    """The cases to ask again, at most `most`; None where there is nothing to ask. `repeats`: the attempts that the
-    run itself makes of a case. Suspicions take turns, each giving its worst case first."""
+def chosen(suspicions: Sequence[Suspicion], most: int, alpha: float, seed: str) -> Chosen | None:
+    """The cases to ask again, at most `most`; None where there is nothing to ask.
+
+    Each suspicion's cases are drawn by `seed`, which nobody knows beforehand: an order that a change could guess would
+    let it hide what it broke behind what the model broke. Suspicions take turns.
+    """
     against_anchor = all(each.anchor for each in suspicions)
     asked = [each for each in suspicions if each.anchor == against_anchor]
-    turns = zip_longest(*([(each.task, case) for case in each.cases] for each in asked))
-    unique = list(dict.fromkeys(pair for turn in turns for pair in turn if pair is not None))
+    draw = random.Random(seed)  # noqa: S311 - a sample, not a secret
+    lists = [[(each.task, case) for case in draw.sample(each.cases, len(each.cases))] for each in asked]
+    unique = list(dict.fromkeys(pair for turn in zip_longest(*lists) for pair in turn if pair is not None))
     kept = unique[:most]
     if not kept:
         return None
-    cases: dict[str, list[str]] = {}
-    for task, case in kept:
-        cases.setdefault(task, []).append(case)
-    fewest = min(count for each in asked if (count := sum((each.task, case) in kept for case in each.cases)))
-    attempts = min(max(attempts_needed(fewest, alpha), repeats), _MOST_ATTEMPTS)
-    return Chosen(cases=cases, attempts=attempts, left=len(unique) - len(kept), anchor=against_anchor)
+    attempts = dict.fromkeys(kept, _FEWEST_ATTEMPTS)
+    for each in asked:
+        own = [(each.task, case) for case in each.cases if (each.task, case) in attempts]
+        if own:
+            needed = attempts_needed(1 if each.lone else len(own), alpha / len(suspicions))
+            attempts |= {pair: min(max(attempts[pair], needed), _MOST_ATTEMPTS) for pair in own}
+    return Chosen(attempts=attempts, left=len(unique) - len(kept), anchor=against_anchor)
 
 
 def answer(suspicion: Suspicion, control: Control | None, pairing: Pairing, alpha: float) -> Answer:
@@ -78,32 +90,40 @@ def answer(suspicion: Suspicion, control: Control | None, pairing: Pairing, alph
     with its stored attempts as today's validators score them.
 
     The base *holds* where the change does worse than it on the same cases, asked at the same time (stratified
-    permutation test of the attempts, p ≤ alpha). It *fell* where that is not so and it has made at least `EXPLAINED` of
-    the drop itself, measured against the change's attempts then and now alike, which also keeps cases that merely
-    flip from being blamed on the model. Everything between is *unclear*.
+    permutation test of the attempts, p ≤ alpha). It *fell* where that is not so and
+    - it has made at least `EXPLAINED` of the drop itself, against the change's attempts then and now alike;
+    - no case is lost to the change alone: passed by the base each time now and by the change never;
+    - enough of the suspected cases were asked.
+    Cases are suspected because they did well then and badly now, so by chance alone they do worse than then when asked
+    again: the drop is counted from no more than what the task's cases did on the whole. Everything between is
+    *unclear*.
     """
     if control is None:
         return Answer(word="silent", text="the control arm was not asked")
     if control.silent:
         return Answer(word="silent", text=control.silent)
-    arms = _arms(suspicion, control, pairing)
-    asked = len(set(suspicion.cases) & _asked(control, suspicion.task))
-    if not asked:
+    asked = set(suspicion.cases) & {case.id for case in _cases(control.base, suspicion.task)}
+    if not asked or control.anchor != suspicion.anchor:
         return Answer(word="silent", text=f"none of the cases of {suspicion.task} was asked again")
-    if len(arms) < _ANSWERED * asked:
-        text = f"only {len(arms)} of {asked} cases were answered again on both sides"
+    arms = _arms(suspicion, control, pairing)
+    if len(arms) < _ANSWERED * len(asked):
+        text = f"only {len(arms)} of {len(asked)} cases were answered again on both sides"
         return Answer(word="silent", text=text + _unanswered(control, suspicion.task))
     sign = 1.0 if suspicion.higher_is_better else -1.0
     base = [[sign * value for value in arm.base] for arm in arms]
     change = [[sign * value for value in arm.change] for arm in arms]
-    stored = fmean(sign * arm.stored for arm in arms)
-    then, now, again = fmean(sign * arm.then for arm in arms), _mean(change), _mean(base)
     shown = _shown(suspicion, arms)
     p = permuted_within(base, change)
     if p <= alpha:
         return Answer(word="holds", text=f"{shown}: the base still does better than the change, p = {p:.2g}")
-    drop = stored - max(then, now)
-    if drop > 0 and stored - again >= EXPLAINED * (stored - min(then, now)):
+    stored = min(fmean(sign * arm.stored for arm in arms), _usual(suspicion, pairing, sign))
+    then, now, again = fmean(sign * arm.then for arm in arms), _mean(change), _mean(base)
+    fell = stored - max(then, now) > 0 and stored - again >= EXPLAINED * (stored - min(then, now))
+    lost = any(min(theirs) > max(ours) for theirs, ours in zip(base, change, strict=True))
+    few = len(asked) < min(len(suspicion.cases), max(_ENOUGH, len(suspicion.cases) / 2))
+    if suspicion.lone:
+        fell = fell and all(max(values) <= min(sign * arm.then for arm in arms) for values in base)
+    if fell and not lost and not few:
         return Answer(word="fell", text=f"{shown}: the base does as badly now as the change")
     return Answer(word="unclear", text=f"{shown}: that cannot tell the change from a model that moved, or from noise")
 
@@ -115,6 +135,11 @@ def overall(answers: Sequence[Answer]) -> ControlWord:
     return next((word for word in order if word in words), "silent")
 
 
+def attempts_of(arm: Sequence[TaskResult], task: str, case_id: str) -> list[Attempt]:
+    """The scored attempts at one case in one arm."""
+    return [a for case in _cases(arm, task) if case.id == case_id for a in case.attempts if a.status == "scored"]
+
+
 class _Arm(msgspec.Struct, frozen=True):
     """One case: its values in the baseline and in the run, and of each fresh attempt of either arm."""
 
@@ -124,14 +149,14 @@ class _Arm(msgspec.Struct, frozen=True):
     change: list[float]
 
 
-def _asked(control: Control, task: str) -> set[str]:
-    return {case.id for each in control.base if each.name == task for case in each.cases}
+def _cases(arm: Sequence[TaskResult], task: str) -> list[CaseResult]:
+    return [case for each in arm if each.name == task for case in each.cases]
 
 
 def _unanswered(control: Control, task: str) -> str:
     """ "; the base: ANTHROPIC_API_KEY is not set": the first thing that kept a side from answering, empty for none."""
-    for side, tasks in (("base", control.base), ("change", control.change)):
-        for case in _by_id(tasks, task).values():
+    for side, arm in (("base", control.base), ("change", control.change)):
+        for case in _cases(arm, task):
             for attempt in case.attempts:
                 if attempt.infrastructure is not None:
                     return f"; the {side}: {attempt.infrastructure.message}"
@@ -139,23 +164,26 @@ def _unanswered(control: Control, task: str) -> str:
 
 
 def _arms(suspicion: Suspicion, control: Control, pairing: Pairing) -> list[_Arm]:
-    base, change = _by_id(control.base, suspicion.task), _by_id(control.change, suspicion.task)
+    base, change = ({case.id: case for case in _cases(arm, suspicion.task)} for arm in (control.base, control.change))
     pairs = {each.now.id: each for each in pairing.pairs}
     arms = []
     for case in suspicion.cases:
         if case not in base or case not in change or case not in pairs:
             continue
         pair = pairs[case]
-        stored, then, again, now = (
-            _values(suspicion.metric, each) for each in (pair.baseline, pair.now, base[case], change[case])
-        )
+        sides = (pair.baseline, pair.now, base[case], change[case])
+        if len({side.digest for side in sides}) > 1:
+            continue  # another case under the same name
+        stored, then, again, now = (_values(suspicion.metric, each) for each in sides)
         if stored and then and again and now:
-            arms.append(_Arm(fmean(stored), fmean(then), again, now))
+            arms.append(_Arm(fmean(stored), fmean(then), again[:_MOST_ATTEMPTS], now[:_MOST_ATTEMPTS]))
     return arms
 
 
-def _by_id(tasks: Sequence[TaskResult], name: str) -> Mapping[str, CaseResult]:
-    return {case.id: case for task in tasks if task.name == name for case in task.cases}
+def _usual(suspicion: Suspicion, pairing: Pairing, sign: float) -> float:
+    """What the task's compared cases did on that side, suspected or not, in the good direction."""
+    values = [values for each in pairing.pairs if (values := _values(suspicion.metric, each.baseline))]
+    return fmean(sign * fmean(each) for each in values)
 
 
 def _values(metric: str, case: CaseResult) -> list[float]:
@@ -176,7 +204,10 @@ def _shown(suspicion: Suspicion, arms: Sequence[_Arm]) -> str:
     """ "3 cases of refunds asked again, pass_rate: baseline then 1.00, base now 0.92, change now 0.00"."""
     many = "1 case" if len(arms) == 1 else f"{len(arms)} cases"
     then = "accepted baseline then" if suspicion.anchor else "baseline then"
+    # Dollars of one attempt need more digits than shares do.
+    form = ".4g" if suspicion.metric in AMOUNT_METRICS else ".2f"
+    stored, base, change = fmean(arm.stored for arm in arms), [arm.base for arm in arms], [arm.change for arm in arms]
     return (
-        f"{many} of {suspicion.task} asked again, {suspicion.metric}: {then} {fmean(arm.stored for arm in arms):.2f}, "
-        f"base now {_mean([arm.base for arm in arms]):.2f}, change now {_mean([arm.change for arm in arms]):.2f}"
+        f"{many} of {suspicion.task} asked again, {suspicion.metric}: {then} {stored:{form}}, "
+        f"base now {_mean(base):{form}}, change now {_mean(change):{form}}"
     )

@@ -168,9 +168,9 @@ def provider_drift(
                 text=f"The provider now refuses a schema that it took in the baseline ({_some(refused)}).",
             )
         )
-    asked_same = baseline.fingerprint.subject.get("model") == fingerprint.subject.get("model")
     before, after = baseline.fingerprint.answered.get("models", []), fingerprint.answered.get("models", [])
-    if asked_same and before and after and before != after:
+    # A name that answers for several snapshots shows now these, now those: only a new one has moved.
+    if _asks_the_same(baseline.fingerprint, fingerprint) and before and set(after) - set(before):
         reasons.append(
             Reason(
                 kind="model",
@@ -180,17 +180,27 @@ def provider_drift(
     return reasons
 
 
+def _asks_the_same(before: Fingerprint, after: Fingerprint) -> bool:
+    """Whether the same model is asked in the same way: a parameter may well send a request elsewhere."""
+    one, other = (
+        {name: value for name, value in mark.subject.items() if name == "model" or name.startswith("params.")}
+        for mark in (before, after)
+    )
+    return one == other
+
+
 def witnesses(
     canaries: CanaryResults, rescored: Rescored | None, live: Witness | None, arm: Answer | None, asked: Control | None
 ) -> list[Witness]:
     """The line of each witness, in their order. `rescored`: the baseline's, None where there is none; `live`: None
     where no live canary could be sent; `arm`: what the control arm says, None where nothing is suspected, or by the
     answers of `asked` no longer."""
+    sound = bool(canaries.cases) and all(canary.ok for canary in canaries.cases)
     return [
         _of_canaries(canaries),
-        _of_rescored(rescored),
+        _of_rescored(rescored, sound=sound),
         live or Witness(name="live_canaries", state="silent", text="No model was asked in this run."),
-        _of_control(arm, asked),
+        _of_control(arm, asked, sound=sound),
     ]
 
 
@@ -200,17 +210,21 @@ def _of_canaries(canaries: CanaryResults) -> Witness:
     if not count:
         return Witness(name="replay_canaries", state="moved", text="No replay canary was scored.")
     if failed:
-        text = f"{len(failed)} of {count} recorded answers are judged otherwise than they must be: {_some(failed)}."
+        verb = "is" if len(failed) == 1 else "are"
+        text = f"{len(failed)} of {count} recorded answers {verb} judged otherwise than they must be: {_some(failed)}."
         return Witness(name="replay_canaries", state="moved", text=text)
     return Witness(
         name="replay_canaries", state="steady", text=f"All {count} recorded answers are judged as they must be."
     )
 
 
-def _of_rescored(rescored: Rescored | None) -> Witness:
+def _of_rescored(rescored: Rescored | None, *, sound: bool) -> Witness:
     if rescored is None:
         return Witness(name="baseline_rescored", state="silent", text="There is no baseline to score again.")
     count = sum(a.status == "scored" for task in rescored.tasks for case in task.cases for a in case.attempts)
+    if not sound:
+        text = "Nothing was measured, since replay canaries are judged otherwise than they must be."
+        return Witness(name="baseline_rescored", state="silent", text=text)
     if rescored.changes:
         many = len(rescored.changes)
         what = (
@@ -222,7 +236,10 @@ def _of_rescored(rescored: Rescored | None) -> Witness:
     return Witness(name="baseline_rescored", state="steady", text=text)
 
 
-def _of_control(arm: Answer | None, asked: Control | None) -> Witness:
+def _of_control(arm: Answer | None, asked: Control | None, *, sound: bool) -> Witness:
+    if not sound:
+        text = "Nothing was measured, so nothing was asked again."
+        return Witness(name="control_arm", state="silent", text=text)
     if arm is None and asked is not None and not asked.silent:
         text = "What failed passed when it was asked again, so no drop is suspected."
         return Witness(name="control_arm", state="steady", text=text)

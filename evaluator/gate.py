@@ -6,7 +6,10 @@ Precedence: validator drift > inconclusive > regression > provider or model drif
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from statistics import fmean
 
 import msgspec
 
@@ -70,7 +73,7 @@ def decide(gate: GateConfig, facts: Facts) -> Decision:
     ]
     warned = [_rule_reason("rule", each.result) for each in judged if each.result.outcome == "warn"]
     suspicions = [drop.suspicion for drop in drops if drop.suspicion is not None]
-    answers = [_answer(suspicion, facts, gate) for suspicion in suspicions]
+    answers = [_answer(_same_drop(each, suspicions), facts, gate.alpha / len(suspicions)) for each in suspicions]
     arm = _together(answers)
     row = decision.row(
         Signs(
@@ -103,7 +106,7 @@ def decide(gate: GateConfig, facts: Facts) -> Decision:
         verdict=verdict,
         layer=row.layer,
         reasons=reasons,
-        warnings=[*_acquittals(facts), *others, *warned],
+        warnings=[*_acquittals(facts), *_left_out(facts), *others, *warned],
         rules=[each.result for each in judged],
         control=arm,
         suspicions=suspicions,
@@ -111,15 +114,19 @@ def decide(gate: GateConfig, facts: Facts) -> Decision:
 
 
 def _judged(gate: GateConfig, facts: Facts) -> tuple[list[Judged], list[_Drop]]:
-    """Every rule's result, and the reasons for a regression. All tests of a change that can block share alpha."""
+    """Every rule's result, and the reasons for a regression. All tests of a change that can block share alpha: each
+    rule alike, but by the default rules a task of many groups has one share for all of them and one for the whole."""
     measured = [each for rule in effective_rules(gate, facts) for each in rules.measure(rule, gate, facts)]
     whole = _whole_tasks(gate, facts)
     tests = [each for each in measured if isinstance(each, Tested) and each.p is not None]
     ps = [*(each.p for each in tests if each.p is not None), *(change.evidence.p or 0.0 for change in whole.values())]
-    adjusted = holm(ps)
-    of = dict(zip(map(id, tests), adjusted, strict=False))
+    groups = Counter(each.task.name for each in tests if each.task.name in whole)
+    weights = [*(1 / groups.get(each.task.name, 1) for each in tests), *(1.0 for _ in whole)]
+    adjusted = holm(ps, weights)
+    total = math.fsum(weights)
+    shares = {id(each): (p, total / weight) for each, p, weight in zip(tests, adjusted, weights, strict=False)}
     judged = [
-        rules.judge(each, gate, of.get(id(each)), max(1, len(ps))) if isinstance(each, Tested) else each
+        rules.judge(each, gate, *shares.get(id(each), (None, 1.0)), tests=len(ps)) if isinstance(each, Tested) else each
         for each in measured
     ]
     drops = [
@@ -156,12 +163,25 @@ def _whole_drop(task: str, change: Difference, p: float) -> _Drop:
     return _Drop(Reason(kind="rule", task=task, metric="pass_rate", text=text), suspicion)
 
 
-def _answer(suspicion: Suspicion, facts: Facts, gate: GateConfig) -> Answer:
-    if facts.alike and not suspicion.anchor:
+def _same_drop(suspicion: Suspicion, all_of_them: Sequence[Suspicion]) -> Suspicion:
+    """A drop since the anchor that is the drop since the baseline, in every case of it: what explains one explains the
+    other. Any other stands for itself."""
+    for each in all_of_them if suspicion.anchor else ():
+        alike = (each.task, each.metric, each.lone) == (suspicion.task, suspicion.metric, suspicion.lone)
+        if alike and not each.anchor and set(suspicion.cases) <= set(each.cases):
+            return each
+    return suspicion
+
+
+def _answer(suspicion: Suspicion, facts: Facts, alpha: float) -> Answer:
+    """`alpha`: what one of several suspicions has of it."""
+    if facts.alike_anchor if suspicion.anchor else facts.alike:
         text = "nothing of what is asked differs from the baseline, so the change cannot be the cause"
-        return Answer(word="fell", text=text)
+        if suspicion.proved:
+            return Answer(word="fell", text=text)
+        return Answer(word="unclear", text=f"{text}; but it may be noise")
     pairings = facts.anchored if suspicion.anchor else facts.pairings
-    return control.answer(suspicion, facts.control, pairings[suspicion.task], gate.alpha)
+    return control.answer(suspicion, facts.control, pairings[suspicion.task], alpha)
 
 
 def _together(answers: Sequence[Answer]) -> Answer | None:
@@ -191,8 +211,13 @@ def effective_rules(gate: GateConfig, facts: Facts) -> list[Rule]:
 
 
 def _slices(task: TaskResult, pairing: Pairing | None) -> list[str]:
-    before = {name for case in pairing.baseline for name in case.slices} if pairing is not None else set()
-    return sorted(before.union(task.slices))
+    """Those of the baseline, and of cases that it does not know: a change of labels makes no new tests, which would
+    leave less of alpha for each."""
+    if pairing is None:
+        return sorted(task.slices)
+    added = set(pairing.added)
+    new = {name for case in task.cases if case.id in added for name in case.slices}
+    return sorted(new.union(name for case in pairing.baseline for name in case.slices))
 
 
 def _validator_reasons(facts: Facts) -> list[Reason]:
@@ -251,21 +276,62 @@ def _coverage_reasons(gate: GateConfig, facts: Facts) -> list[Reason]:
                 f"{task.name}: {task.scored} of {planned} planned attempts were scored, {gate.coverage:.0%} are needed."
             )
             if removed:
-                text += f" {removed} of the missing ones are of cases of the baseline that the change removed."
+                text += f" {_missing(removed)} of cases of the baseline that the change removed."
             if stale := _stale_attempts(task):
-                text += f" {stale} of the missing ones are stale recordings."
+                text += f" {_missing(stale)} stale recordings."
             kind = "comparison" if task.scored == task.planned else "coverage"
             reasons.append(Reason(kind=kind, task=task.name, text=text))
+        elif pairing is not None and (gap := _gap_of_old(task, pairing, gate.coverage)):
+            reasons.append(Reason(kind="coverage", task=task.name, text=gap))
         reasons += _critical_unscored(task, pairing, explained)
         if pairing is None or (explained and not pairing.removed and not pairing.not_comparable):
             continue
         if pairing.coverage < gate.coverage - _SAME:
             reasons.append(_pairing_reason(gate, pairing))
+    if facts.unselected and facts.pairings and all(pairing.is_new for pairing in facts.pairings.values()):
+        # Whoever chooses the tasks could choose none that the baseline knows.
+        text = "Nothing is compared: the baseline has none of the tasks that were chosen."
+        reasons.append(Reason(kind="coverage", text=text))
     reasons += [
         Reason(kind="comparison", task=name, text=f"{name}: the change removed the task, {lost}.")
         for name, lost in facts.lost_tasks.items()
     ]
     return reasons
+
+
+def _missing(count: int) -> str:
+    return "1 of the missing ones is" if count == 1 else f"{count} of the missing ones are"
+
+
+def _gap_of_old(task: TaskResult, pairing: Pairing, coverage: float) -> str:
+    """In words, where too few attempts at the baseline's own cases were scored: new cases fill no gap among them."""
+    known = {case.id for case in pairing.baseline}
+    cases = [case for case in task.cases if case.id in known]
+    planned = sum(max(len(case.attempts), task.repeats) for case in cases) + len(pairing.removed) * task.repeats
+    scored = sum(attempt.status == "scored" for case in cases for attempt in case.attempts)
+    if not planned or scored / planned >= coverage - _SAME:
+        return ""
+    return (
+        f"{task.name}: {scored} of {planned} planned attempts at the baseline's cases were scored, {coverage:.0%} are "
+        "needed; new cases do not make up for them."
+    )
+
+
+def _left_out(facts: Facts) -> list[Reason]:
+    """First lines: cases of the baseline that the change removed or edited, few enough to be allowed. They are not
+    compared with anything, so a reader has to know which they are."""
+    lines = []
+    for pairing in facts.pairings.values():
+        removed = [case.id for case in pairing.removed]
+        parts = [
+            f"{len(ids)} {what} ({', '.join(ids[:_NAMED])}{', …' if len(ids) > _NAMED else ''})"
+            for ids, what in ((removed, "removed"), (pairing.not_comparable, "changed"))
+            if ids
+        ]
+        if parts:
+            text = f"{pairing.task}: of the baseline's cases {' and '.join(parts)}: they are compared with nothing."
+            lines.append(Reason(kind="note", task=pairing.task, text=text))
+    return lines
 
 
 def _critical_unscored(task: TaskResult, pairing: Pairing | None, explained: Collection[str]) -> list[Reason]:
@@ -344,7 +410,9 @@ def _critical_drops(pairings: Mapping[str, Pairing], facts: Facts, *, anchor: bo
         if not failed:
             continue
         text = _of_critical(task, failed, f"passed in the {then} and fails now", f"passed in the {then} and fail now")
-        suspicion = Suspicion(task=task, metric="pass_rate", higher_is_better=True, cases=failed, anchor=anchor)
+        suspicion = Suspicion(
+            task=task, metric="pass_rate", higher_is_better=True, cases=failed, anchor=anchor, lone=True
+        )
         drops.append(_Drop(Reason(kind="critical", task=task, text=text), suspicion))
     return drops
 
@@ -361,18 +429,17 @@ def _rule_reason(kind: str, result: RuleResult) -> Reason:
 
 
 def _acquitted(task: str, pair: Pair, facts: Facts) -> bool:
-    """Whether a critical case had so few attempts in this run that those of the control arm count as well, and passed
-    in one of them: "failed in all its attempts" is no word about a single one."""
+    """Whether a critical case had so few attempts in this run that those of the control arm count as well, and did no
+    worse there than the base, passing at least half of the time: "failed in all its attempts" is no word about a single
+    one."""
     attempts = sum(attempt.status == "scored" for attempt in pair.now.attempts)
-    again = facts.control.change if facts.control is not None else []
-    return attempts < _TELLING and any(
-        attempt.passed
-        for each in again
-        if each.name == task
-        for case in each.cases
-        if case.id == pair.now.id
-        for attempt in case.attempts
+    if facts.control is None or attempts >= _TELLING:
+        return False
+    base, change = (
+        [attempt.passed is True for attempt in control.attempts_of(arm, task, pair.now.id)]
+        for arm in (facts.control.base, facts.control.change)
     )
+    return bool(base) and bool(change) and fmean(change) >= max(0.5, fmean(base))
 
 
 def _acquittals(facts: Facts) -> list[Reason]:
@@ -383,7 +450,8 @@ def _acquittals(facts: Facts) -> list[Reason]:
             task=task,
             text=f"{task}: the critical case {each.now.id} failed in this run and passed when it was asked again.",
         )
-        for task, pairing in facts.pairings.items()
+        for pairings in (facts.pairings, facts.anchored)
+        for task, pairing in pairings.items()
         for each in pairing.pairs
         if critically_failed(each) and _acquitted(task, each, facts)
     ]
@@ -392,6 +460,7 @@ def _acquittals(facts: Facts) -> list[Reason]:
 # What a person who may write can accept: that a change does otherwise, and that a moved layer is the new normal. Not
 # what a broken ruler says, not what was never seen, and not a limit that is absolute.
 _ACCEPTABLE = frozenset({"rule", "critical", "comparison", "provider", "model"})
+_NEVER_ACCEPTABLE = frozenset({"floor", "coverage", "canary", "validator", "baseline", "stale"})
 
 
 def acceptable(run: Run) -> str:
@@ -400,9 +469,10 @@ def acceptable(run: Run) -> str:
         return "the run passes, and there is nothing to accept"
     if run.verdict == "drift" and run.layer == "validator":
         return "validator drift is never accepted: a broken ruler measures nothing"
-    others = [reason for reason in run.reasons if reason.kind not in _ACCEPTABLE and reason.kind != "note"]
-    if run.verdict == "inconclusive":
-        others = [reason for reason in run.reasons if reason.kind not in ("comparison", "note")]
+    wanted = frozenset({"comparison"}) if run.verdict == "inconclusive" else _ACCEPTABLE
+    others = [reason for reason in run.reasons if reason.kind not in wanted and reason.kind != "note"]
+    # What the verdict does not rest on is in the warnings: under too few cases a floor may be broken as well.
+    others += [reason for reason in run.warnings if reason.kind in _NEVER_ACCEPTABLE]
     return f"this cannot be accepted: {others[0].text}" if others else ""
 
 

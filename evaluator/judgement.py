@@ -105,6 +105,7 @@ def judged(
         verdict=decision.verdict,
         reasons=decision.reasons,
         warnings=[
+            *_still_allowed(baseline, allow_missing),
             *measured.warnings,
             *_impossible(measured.tasks),
             *decision.warnings,
@@ -192,6 +193,7 @@ def _compare(
         live=live,
         control=measured.control,
         alike=_alike(stored, measured),
+        alike_anchor=anchor is not None and _alike(anchor.run, measured),
         allow_missing=allow_missing,
         unselected=measured.unselected,
         spent=measured.spent,
@@ -232,13 +234,17 @@ def _alike(stored: Run, measured: Measured) -> bool:
     if measured.subject is None or measured.subject != stored.subject or "files" in measured.subject.params:
         return False
     before, now = stored.fingerprint, measured.fingerprint
-    tools = {task.name: task.tools for task in stored.tasks}
+    then = {task.name: task for task in stored.tasks}
     return (
         before.subject == now.subject
         and all(before.packages.get(name) == now.packages.get(name) for name in _ASKING)
-        and all(tools.get(task.name, task.tools) == task.tools for task in measured.tasks)
-        and not any(task.deterministic for task in measured.tasks)
+        and all(_asked_alike(then.get(task.name, task), task) for task in measured.tasks)
     )
+
+
+def _asked_alike(before: TaskResult, now: TaskResult) -> bool:
+    asked = [(task.tools, task.repeats, task.tries) for task in (before, now)]
+    return asked[0] == asked[1] and not now.deterministic
 
 
 def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
@@ -278,6 +284,16 @@ def _in_short(changes: list[str], most: int = 5) -> list[str]:
         return []
     shown = "; ".join(changes[:most]) + (f"; and {len(changes) - most} more" if len(changes) > most else "")
     return [f"Today's validators judge stored transcripts differently: {shown}."]
+
+
+def _still_allowed(baseline: BaselineState | None, allow_missing: bool) -> list[Reason]:
+    """A first line: with a baseline there, `allow_missing` does nothing but let a run pass once it is taken away."""
+    if not allow_missing or not isinstance(baseline, Found):
+        return []
+    text = (
+        "There is a baseline, and `baseline.allow_missing` is still true: without it a run would pass. Set it to false."
+    )
+    return [Reason(kind="note", text=text)]
 
 
 def _impossible(tasks: Sequence[TaskResult]) -> list[Reason]:

@@ -28,7 +28,7 @@ from evaluator.judging import stage
 from evaluator.judging.bench import open_bench
 from evaluator.progress import Progress
 from evaluator.redaction import Redactor
-from evaluator.results import CanaryResults, Reason, Run, encode
+from evaluator.results import CanaryResults, Control, Reason, Run, encode
 from evaluator.scoring.self_check import self_check
 
 if TYPE_CHECKING:  # asyncio, which most commands do without
@@ -250,6 +250,7 @@ def score(
         selection=[task.name] if unselected else None,
         unselected=unselected,
         warnings=warnings,
+        control=Control(silent="recordings are compared, and nothing is asked"),
     )
     if config is None:
         return _written(judge(measured, None, GateConfig(rules=[]), rulers=rulers), output, environ)

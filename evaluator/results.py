@@ -112,7 +112,8 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     recorded, so any change counts and no statistics apply. `faults`: case id → what is wrong with the case
     itself (a gold that its own scorer refuses). `failure_modes` counts attempts. `tools`: the repository's own tool
     specs as the model got them, without which a call cannot be checked again (`Case.tools`). `pooled` false: no share
-    is taken over all cases, so `metrics` has amounts alone and `failure_modes` is empty; both are in `slices`."""
+    is taken over all cases, so `metrics` has amounts alone and `failure_modes` is empty; both are in `slices`. `tries`:
+    of each attempt whose answer had the wrong shape, at most."""
 
     name: str
     format: str
@@ -131,6 +132,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     faults: dict[str, str] = {}
     tools: dict[str, list[dict[str, Any]]] = {}
     pooled: bool = True
+    tries: int = 1
 
 
 class CanaryResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,12 +174,14 @@ class LiveCanaries(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class Control(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The control arm: suspected cases asked again now, side by side: `base` with what the baseline was made with,
     `change` with what this run was. Only the cases that were asked are in these tasks. `silent`: why it was not asked,
-    in words, empty where it was. `left`: suspected cases beyond its budget."""
+    in words, empty where it was. `left`: suspected cases beyond its budget, of which those that were asked are a random
+    sample. `anchor`: the base is the accepted baseline, not the current one."""
 
     base: list[TaskResult] = []
     change: list[TaskResult] = []
     silent: str = ""
     left: int = 0
+    anchor: bool = False
 
 
 class Witness(msgspec.Struct, frozen=True, kw_only=True):
@@ -537,8 +541,14 @@ def _refuse_inconsistent(run: Run, where: str) -> None:
         if other.beside:
             raise _unreadable(where, "a run beside another has runs beside it")
         _refuse_inconsistent(other, where)
-    _refuse_twice([task.name for task in run.tasks], "task", where)
-    for task in run.tasks:
+    _refuse_odd_tasks(run.tasks, where)
+    for arm in (run.control.base, run.control.change) if run.control is not None else ():
+        _refuse_odd_tasks(arm, f"{where}, control arm")
+
+
+def _refuse_odd_tasks(tasks: list[TaskResult], where: str) -> None:
+    _refuse_twice([task.name for task in tasks], "task", where)
+    for task in tasks:
         if task.repeats < 1:
             raise _unreadable(where, f"{task.name}: repeats is {task.repeats}")
         _refuse_twice([case.id for case in task.cases], f"{task.name}: case", where)

@@ -31,6 +31,8 @@ from evaluator.statistics import cases_needed, fewest_discordant
 from evaluator.vocabulary import AMOUNT_METRICS, SHARE_METRICS
 
 _SAME = 1e-9
+# Ids of worse cases that a result keeps.
+MAX_WORSE = 50
 # Of two results the more severe counts.
 _SEVERITY = {"ok": 0, "warn": 1, "inconclusive": 2, "fail": 3}
 
@@ -42,8 +44,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     accepted, empty where that is the baseline itself. `lost_tasks`: tasks that the run was to include and does not
     have, with what was lost in words. `validator`: validator drift beyond the canaries, one sentence each. `movers`:
     provider and model drift. `live`: what the live canaries say. `control`: the control arm, None where it was not
-    asked yet. `alike`: nothing of what is asked differs from the baseline. `unselected`: tasks that the user left out
-    of this run. `spent`: the tasks of all models, by which the cost of the run goes; empty where there is one model.
+    asked yet. `alike`: nothing of what is asked differs from the baseline, `alike_anchor`: from the accepted one.
+    `unselected`: tasks that the user left out of this run. `spent`: the tasks of all models, by which the cost of the
+    run goes; empty where there is one model.
     """
 
     canaries: CanaryResults
@@ -57,6 +60,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     live: Witness | None = None
     control: Control | None = None
     alike: bool = False
+    alike_anchor: bool = False
     allow_missing: bool = False
     unselected: Sequence[str] = ()
     spent: Sequence[TaskResult] = ()
@@ -110,7 +114,7 @@ def measure(rule: Rule, gate: GateConfig, facts: Facts) -> list[Judged | Tested]
         scope = Scope.of(rule, task, facts.pairings.get(task.name))
         if rule.min is not None or rule.max is not None:
             gap = scope.gap(gate.coverage, compared=False)
-            results.append(_despite(gap, _judged_floor(_absolute(rule, task, scope))))
+            results.append(_despite(gap, _judged_floor(_absolute(rule, task, scope, gate))))
         if is_relative(rule):
             results.append(_relative(rule, task, gate, facts, scope))
             if anchored := _since_anchor(rule, task, gate, facts):
@@ -135,14 +139,16 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
 
     `now`: today's, by today's labels. `pairs`: those of the baseline, by the baseline's labels, so that a change of
     tags neither takes a case out nor dilutes the slice; today's labels where the baseline does not know the slice.
-    `planned` and `scored` count today's attempts at the cases of either, `removed` those of `planned` whose cases are
-    no longer there, `expected` the baseline's cases.
+    `planned` and `scored` count today's attempts at the cases of either, `old` the same at the baseline's cases alone,
+    so that new cases fill no gap; `removed` those of `planned` whose cases are no longer there, `expected` the
+    baseline's cases.
     """
 
     now: list[CaseResult]
     pairs: list[Pair]
     planned: int
     scored: int
+    old: tuple[int, int]
     removed: int
     expected: int
 
@@ -154,21 +160,24 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         before = [case for case in pairing.baseline if label is None or label in case.slices] if pairing else []
         known = {case.id for case in before}
         members = known | {case.id for case in now}
-        planned, scored, removed = 0, 0, 0
+        planned, scored, removed, old = 0, 0, 0, (0, 0)
         present = {case.id: case for case in task.cases}
         for case_id in members:
             attempts = present[case_id].attempts if case_id in present else []
-            planned += max(len(attempts), task.repeats)
+            wanted, made = max(len(attempts), task.repeats), sum(one.status == "scored" for one in attempts)
+            planned, scored = planned + wanted, scored + made
             removed += task.repeats if case_id not in present else 0
-            scored += sum(attempt.status == "scored" for attempt in attempts)
+            if case_id in known:
+                old = old[0] + wanted, old[1] + made
         pairs = [each for each in pairing.pairs if each.now.id in (known or members)] if pairing else []
-        return cls(now=now, pairs=pairs, planned=planned, scored=scored, removed=removed, expected=len(known))
+        return cls(now=now, pairs=pairs, planned=planned, scored=scored, old=old, removed=removed, expected=len(known))
 
     def gap(self, coverage: float, *, compared: bool, side: str = "baseline") -> tuple[str, str] | None:
         """What is missing, by its kind and in words, where it is more than `coverage` allows."""
-        if self.planned and self.scored / self.planned < coverage - _SAME:
-            kind = "comparison" if self.scored == self.planned - self.removed else "coverage"
-            return kind, f"only {self.scored} of {self.planned} attempts at its cases were scored"
+        for planned, scored in ((self.planned, self.scored), self.old):
+            if planned and scored / planned < coverage - _SAME:
+                kind = "comparison" if scored == planned - self.removed else "coverage"
+                return kind, f"only {scored} of {planned} attempts at its cases were scored"
         if compared and self.expected and len(self.pairs) / self.expected < coverage - _SAME:
             what = f"only {len(self.pairs)} of its {self.expected} cases can be compared with the {side}"
             return "comparison", what
@@ -186,7 +195,7 @@ def _despite(gap: tuple[str, str] | None, judged: Judged) -> Judged:
     )
 
 
-def _absolute(rule: Rule, task: TaskResult, scope: Scope) -> RuleResult:
+def _absolute(rule: Rule, task: TaskResult, scope: Scope, gate: GateConfig) -> RuleResult:
     """A floor or ceiling. A share must hold for today's cases and for those that the baseline knows as well: new easy
     cases do not lift the old ones over it."""
     now = metric_of(rule.metric, scope.now, task.repeats)
@@ -194,6 +203,10 @@ def _absolute(rule: Rule, task: TaskResult, scope: Scope) -> RuleResult:
     if scope.pairs and rule.metric not in AMOUNT_METRICS:
         known = metric_of(rule.metric, [each.now for each in scope.pairs], task.repeats)
         results.append(_floor(rule, task, known, deterministic=task.deterministic))
+    if rule.metric == "all_k_pass_rate" and now is not None and now.n < gate.coverage * len(scope.now) - _SAME:
+        # A case that lacks an attempt has no figure, and may be the one that fails.
+        text = f"{describe(rule, task)}: only {now.n} of {len(scope.now)} cases have all their {task.repeats} attempts."
+        results.append(_result(rule, task, "inconclusive", text))
     return max(results, key=lambda result: _SEVERITY[result.outcome])
 
 
@@ -275,25 +288,28 @@ def _tested(
     )
 
 
-def judge(tested: Tested, gate: GateConfig, adjusted: float | None, family: int) -> Judged:
+def judge(tested: Tested, gate: GateConfig, adjusted: float | None, parts: float, *, tests: int) -> Judged:
     """The result of a measured change: it fails where the change is beyond the limit and the p that is left after
-    Holm's correction over `family` tests, `adjusted`, is at most alpha. None: there is no test, any change is real."""
+    Holm's correction over all `tests` of the run, `adjusted`, is at most alpha. None: there is no test, any change is
+    real. `parts`: into how many shares like its own alpha is divided."""
     rule, task = tested.rule, tested.task
-    level = gate.alpha / family if rule.on_noise == "warn" else gate.alpha
+    level = gate.alpha / parts if rule.on_noise == "warn" else gate.alpha
     evidence = at_level(tested.change, rule.metric, level)
-    if adjusted is not None and family > 1:
-        evidence = msgspec.structs.replace(evidence, adjusted=adjusted, family=family)
+    if adjusted is not None and tests > 1:
+        evidence = msgspec.structs.replace(evidence, adjusted=adjusted, family=tests)
     change = msgspec.structs.replace(tested.change, evidence=evidence)
     outcome, text = _outcome(tested, gate, change, adjusted, level)
     result = _result(rule, task, outcome, text, change=change, anchor=tested.anchor)
     suspicion = None
     if outcome == "fail":
+        p = evidence.p if adjusted is None else adjusted
         suspicion = Suspicion(
             task=task.name,
             metric=rule.metric,
             higher_is_better=higher_is_better(rule.metric),
             cases=change.worse,
             anchor=tested.anchor,
+            proved=p is None or p <= gate.alpha,
         )
     return _despite(tested.gap, Judged(result=result, suspicion=suspicion))
 
@@ -396,7 +412,7 @@ def _result(
             "baseline": change.baseline if change is not None else None,
             "now": change.now if change is not None else now,
             "evidence": change.evidence if change is not None else None,
-            "worse": change.worse if change is not None else [],
+            "worse": change.worse[:MAX_WORSE] if change is not None else [],
             "anchor": anchor,
         },
         RuleResult,

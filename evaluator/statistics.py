@@ -39,16 +39,20 @@ def mcnemar(worse: int, better: int) -> float:
     return sum(math.comb(n, k) for k in range(worse, n + 1)) / (1 << n)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def holm(p_values: Sequence[float], weights: Sequence[float] | None = None) -> list[float]:
     """Holm's step-down adjusted p values, in the order given: rejecting those ≤ alpha keeps the chance of any false
-    rejection at alpha or below, however the tests depend on one another.
+    rejection at alpha or below, however the tests depend on one another. `weights`: positive, the share of alpha that
+    each test has to begin with; all alike where there are none.
 
     Holm (1979), A simple sequentially rejective multiple test procedure, Scand. J. Stat. 6.
     """
-    adjusted, least = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
+    shares = list(weights) if weights is not None else [1.0] * len(p_values)
+    adjusted, least, left = [0.0] * len(p_values), 0.0, math.fsum(shares)
+    for place in sorted(range(len(p_values)), key=lambda place: p_values[place] / shares[place]):
+        # The last one has all that is left, whatever was lost in subtracting.
+        least = max(least, min(1.0, max(left / shares[place], 1.0) * p_values[place]))
         adjusted[place] = least
+        left -= shares[place]
     return adjusted
 
 

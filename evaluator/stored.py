@@ -52,7 +52,8 @@ def compare(
     for name, each in zip(names, runs, strict=True):
         own = models.baseline_of(baseline, name)
         measured = _measured(each, own, canaries, rulers, spent)
-        judged.append(judge(measured, own, gate, rulers=rulers))
+        allow_missing = config.baseline.allow_missing if config is not None else False
+        judged.append(judge(measured, own, gate, allow_missing=allow_missing, rulers=rulers))
     return models.together(judged, models.lost(baseline, names), warnings)
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from evaluator.baselines import BaselineState, Found
 from evaluator.cases import Subject, Task
+from evaluator.config.types import TaskConfig
 from evaluator.drift import rescore
 from evaluator.results import Attempt, Fingerprint, Run, TaskResult
 from evaluator.scoring import Ruler
@@ -23,10 +24,11 @@ def difference(
     subject: Subject,
     mark: Fingerprint,
     tasks: Sequence[Task],
-    repeats: Mapping[str, int],
+    wanted: Sequence[TaskConfig],
 ) -> str:
     """What differs first, in words; empty where nothing that matters does, so that asking again would only show what
-    the model does today. `mark`: today's fingerprint, its `subject` filled in; `repeats`: by the task's name."""
+    the model does today. `mark`: today's fingerprint, its `subject` filled in; `wanted`: the settings of `tasks`, in
+    the same order."""
     if not isinstance(baseline, Found):
         return "there is no baseline"
     run = baseline.baseline.run
@@ -39,15 +41,19 @@ def difference(
     before = {task.name: task for task in run.tasks}
     if before.keys() != {task.name for task in tasks}:
         return "the tasks differ from the baseline's"
-    return next((why for task in tasks if (why := _differs(before[task.name], task, repeats[task.name]))), "")
+    return next(
+        (why for task, own in zip(tasks, wanted, strict=True) if (why := _differs(before[task.name], task, own))), ""
+    )
 
 
-def _differs(before: TaskResult, task: Task, repeats: int) -> str:
+def _differs(before: TaskResult, task: Task, wanted: TaskConfig) -> str:
     old = {case.id: (case.digest, sorted(case.slices), case.critical, case.cluster) for case in before.cases}
     new = {case.id: (case.digest(), sorted(case.slices), case.critical, case.cluster) for case in task.cases}
     if old != new or before.tools != task.tools or before.scorer != task.scorer:
         return f"the cases of {task.name} differ from the baseline's"
-    if before.repeats < repeats or before.scored < before.planned or before.deterministic:
+    if before.tries != wanted.retry.max_attempts:
+        return f"`retry` of {task.name} differs from the baseline's"
+    if before.repeats < wanted.repeats or before.scored < before.planned or before.deterministic:
         return f"the baseline has not as many answers of {task.name} as are wanted"
     return ""
 

@@ -17,24 +17,25 @@ import msgspec
 
 from evaluator.baselines import BaselineState, Found, Missing, Unreadable, acceptances, document, names
 from evaluator.baselines import index as indexes
+from evaluator.baselines.acceptances import Kept
+from evaluator.baselines.contents import ACCEPTANCES, Contents
 from evaluator.baselines.history import Entry, entry
-from evaluator.baselines.index import Index
+from evaluator.baselines.order import Order, not_moved, refuse_what_is_not_on, where_it_went
+from evaluator.baselines.permission import refuse_without
 from evaluator.baselines.store import Place
 from evaluator.errors import UserError, user_error
 from evaluator.github.client import Client, Failure
 from evaluator.github.environment import is_commit
 from evaluator.github.git_data import READ, WRITE, Change, GitData, Tip
-from evaluator.results import Acceptance, Baseline, Run
+from evaluator.results import Acceptance, Run
 
 T = TypeVar("T")
 
 # Documents of one branch of the code, in sum.
 MOST_BYTES = 200 << 20
 
-_ACCEPTANCES = "acceptances.json"
 _TRIES = 10
 _LONGEST_WAIT = 5.0
-_MOST_COMPARED = 20
 
 _README = b"""# Baselines of trapgate
 
@@ -59,26 +60,33 @@ class BranchStore:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._git = GitData(client, repository)
+        self._contents = Contents(self._git, branch)
         self._branch, self._keep, self._most_bytes, self._sleep = branch, keep, most_bytes, sleep
 
     def read(self, place: Place) -> BaselineState:
         """The baseline made at exactly `place.commit` where that is kept, else the newest of `place.branch`, else the
-        newest of `place.otherwise`. Raises UserError `github-permission`."""
+        newest of `place.otherwise`. Missing where the branch of baselines holds none at all, and only then: where it
+        holds others, the one that is looked for may have been renamed or taken away. Raises UserError
+        `github-permission`."""
         tip = self._git.tip(self._branch)
         if isinstance(tip, Failure):
-            _refuse_without_permission(tip, READ)
+            refuse_without(READ, tip)
             return Unreadable(self._words(place.branch), tip.message)
-        found: BaselineState = Missing(self._words(place.branch))
         for branch in filter(None, (place.branch, place.otherwise)):
             found = self._newest(tip, place, branch)
             if not isinstance(found, Missing):
                 return found
-        return Missing(self._words(place.branch))
+        where = self._words(place.branch)
+        try:
+            others = self._contents.others(tip, place.config)
+        except UserError as error:
+            return _unreadable(where, error)
+        return Unreadable(where, _none_among(others, place)) if others else Missing(where)
 
     def history(self, place: Place) -> list[Entry]:
         """What was the baseline of `place.branch`, newest first. Raises UserError where it cannot be read."""
         tip = self._tip(READ)
-        index = self._index(tip, place.config, place.branch) if tip is not None else None
+        index = self._contents.kept_index(tip, place.config, place.branch)
         return index.entries if index is not None else []
 
     def write(self, run: Run, accepted: Acceptance, place: Place) -> str:
@@ -86,7 +94,8 @@ class BranchStore:
         run that does not say which commit it is of, as those of `trapgate score`, is one of `place.commit`.
 
         Raises UserError: `github-permission`, `baseline-unreadable` (nothing is built on what cannot be read),
-        `baseline-too-large`, `baseline-no-commit`, `baseline-not-written`.
+        `baseline-too-large`, `baseline-no-commit`, `baseline-not-written`; for a move by itself `baseline-not-moved`
+        where the commit is not on `place.branch` now, or others have a baseline and that branch has none.
         """
         commit = run.commit or place.commit
         if commit is None or not is_commit(commit):
@@ -96,34 +105,38 @@ class BranchStore:
                 where=self._words(place.branch),
                 mend="Run again inside the repository.",
             )
+        if not accepted.explicit:
+            refuse_what_is_not_on(self._git, commit, place.branch)
         run = msgspec.structs.replace(run, commit=commit)
         name, data = document.encode(run, accepted, commit)
         blob = self._written(self._git.add(data))
-        order = _Order(self._git, commit)
-        later: list[Entry] = []
+        order = Order(self._git, commit)
+        said = ""
 
         def change(tip: Tip | None) -> Mapping[str, Change]:
+            nonlocal said
             folder = names.of_branch(place.config, place.branch)
-            before = self._index(tip, place.config, place.branch) if tip is not None else None
-            later[:] = order.later(before.entries) if before is not None else []
+            before = self._contents.index(tip, place.config, place.branch)
+            if before is None and not accepted.explicit:
+                self._refuse_a_first_among_others(tip, place)
+            entries = before.entries if before is not None else []
+            later, first = order.place(entries)
+            said = where_it_went(entries, first)
             after = indexes.insert(
                 before,
                 entry(run, accepted, file=name),
                 blob.size,
-                len(later),
+                later,
                 config=place.config,
                 branch=place.branch,
                 keep=self._keep,
                 most_bytes=self._most_bytes,
             )
             kept: dict[str, Change] = {f"{folder}/documents/{name}": blob} if name in after.bytes else {}
-            return {f"{folder}/index.json": indexes.encode(after), **kept, **_gone(tip, folder, after)}
+            return {f"{folder}/index.json": indexes.encode(after), **kept, **self._contents.gone(tip, folder, after)}
 
         self._update(change, f"Baseline of {place.branch} at {commit[:12]}\n\n{accepted.by}: {accepted.why}")
-        where = f"{self._words(place.branch)} at {commit[:12]}"
-        if later:
-            return f"{where}, in the history only: {later[0].commit[:12]} is a later commit and stays the newest"
-        return f"{where}, the newest"
+        return f"{self._words(place.branch)} at {commit[:12]}, {said}"
 
     def check_writable(self) -> None:
         """Raises UserError `github-permission` where the token may not write.
@@ -133,74 +146,37 @@ class BranchStore:
         """
         self._written(self._git.add(_README))
 
-    def remember(self, head_commit: str, acceptance: Acceptance) -> None:
-        """Keeps that somebody accepted what `head_commit` does, until the run after the merge asks for it."""
+    def remember(self, kept: Kept) -> None:
+        """Keeps what somebody accepted, until the run of the merge asks for it."""
 
         def change(tip: Tip | None) -> Mapping[str, Change]:
-            return {_ACCEPTANCES: acceptances.add(self._acceptances(tip), head_commit, acceptance)}
+            return {ACCEPTANCES: acceptances.add(self._contents.acceptances(tip), kept)}
 
-        self._update(change, f"{acceptance.by} accepts {head_commit[:12]}\n\n{acceptance.why}")
+        by = kept.acceptance
+        self._update(change, f"{by.by} accepts {kept.head[:12]}\n\n{by.why}")
 
-    def remembered(self, head_commit: str) -> Acceptance | None:
-        """Who accepted what `head_commit` does; None where nobody did. Raises UserError where that cannot be read."""
-        return acceptances.find(self._acceptances(self._tip(READ)), head_commit)
+    def remembered(self, head_commit: str) -> list[Kept]:
+        """What was accepted of `head_commit`, newest first. Raises UserError where that cannot be read."""
+        return acceptances.find(self._contents.acceptances(self._tip(READ)), head_commit)
 
     def _newest(self, tip: Tip | None, place: Place, branch: str) -> BaselineState:
         where = self._words(branch)
         try:
-            index = self._index(tip, place.config, branch) if tip is not None else None
+            index = self._contents.kept_index(tip, place.config, branch)
             if tip is None or index is None:
                 return Missing(where)
             own = next((each for each in index.entries if each.file and each.commit == place.commit), None)
             chosen = own or index.entries[0]
             where += f" at {chosen.commit[:12]}, " + ("of this very commit" if own is not None else "the newest")
-            return Found(where, self._baseline(tip, names.of_branch(place.config, branch), chosen))
+            return Found(where, self._contents.baseline(tip, names.of_branch(place.config, branch), chosen))
         except UserError as error:
-            if error.code == "github-permission":
-                raise
-            return Unreadable(where, error.problems[0].message)
+            return _unreadable(where, error)
 
-    def _baseline(self, tip: Tip, folder: str, chosen: Entry) -> Baseline:
-        newest = self._document(tip, folder, chosen.file)
-        if newest.run.commit != chosen.commit:
-            raise user_error("baseline-unreadable", f"{chosen.file} holds a run of another commit", where=folder)
-        anchor = self._document(tip, folder, chosen.anchor) if chosen.anchor else None
-        return document.with_anchor(newest, anchor)
-
-    def _document(self, tip: Tip, folder: str, name: str) -> Baseline:
-        path = f"{folder}/documents/{name}"
-        data = self._file(tip, path, document.LARGEST)
-        if data is None:
-            raise user_error("baseline-unreadable", f"{name} is in the index, and there is no such file", where=path)
-        return document.decode(data, path)
-
-    def _index(self, tip: Tip | None, config: str, branch: str) -> Index | None:
-        path = f"{names.of_branch(config, branch)}/index.json"
-        data = self._file(tip, path, indexes.LARGEST)
-        if data is None:
-            return None
-        index = indexes.decode(data, f"{self._branch}: {path}")
-        if (index.config, index.branch) != (config, branch):
-            what = f"the index is that of {index.branch} by {index.config}"
-            raise user_error("baseline-unreadable", what, where=f"{self._branch}: {path}")
-        return index
-
-    def _acceptances(self, tip: Tip | None) -> acceptances.Acceptances:
-        data = self._file(tip, _ACCEPTANCES, acceptances.LARGEST)
-        return acceptances.decode(data, f"{self._branch}: {_ACCEPTANCES}")
-
-    def _file(self, tip: Tip | None, path: str, most: int) -> bytes | None:
-        """The bytes of a file, None where the branch has none; never more than `most`."""
-        blob = tip.files.get(path) if tip is not None else None
-        if blob is None:
-            return None
-        data: bytes | Failure = Failure("malformed", f"larger than {most:,} bytes")
-        if blob.size <= most:
-            data = self._git.read(blob)
-        if isinstance(data, Failure):
-            _refuse_without_permission(data, READ)
-            raise user_error("baseline-unreadable", data.message, where=f"{self._branch}: {path}")
-        return data
+    def _refuse_a_first_among_others(self, tip: Tip | None, place: Place) -> None:
+        """The first one of its line is what small drops add up from: a run that was compared with another line's, or
+        with none though there was one, must not begin it unseen."""
+        if others := self._contents.others(tip, place.config):
+            raise not_moved(_none_among(others, place), self._words(place.branch))
 
     def _update(self, change: Callable[[Tip | None], Mapping[str, Change]], message: str) -> None:
         """Commits what `change` makes of the tip; again on the fresh tip where somebody else was faster."""
@@ -211,7 +187,7 @@ class BranchStore:
             failure = self._git.advance(self._branch, commit, tip)
             if failure is None:
                 return
-            _refuse_without_permission(failure, WRITE)
+            refuse_without(WRITE, failure)
             self._sleep(random.uniform(0.0, min(0.25 * 2.0**turn, _LONGEST_WAIT)))  # noqa: S311 - spreads writers
             now = self._tip(WRITE)
             if now is not None and now.commit == commit:
@@ -224,13 +200,13 @@ class BranchStore:
     def _tip(self, permission: str) -> Tip | None:
         tip = self._git.tip(self._branch)
         if isinstance(tip, Failure):
-            _refuse_without_permission(tip, permission)
+            refuse_without(permission, tip)
             raise user_error("baseline-unreadable", tip.message, where=self._branch)
         return tip
 
     def _written(self, outcome: T | Failure) -> T:
         if isinstance(outcome, Failure):
-            _refuse_without_permission(outcome, WRITE)
+            refuse_without(WRITE, outcome)
             raise self._not_written(outcome.message)
         return outcome
 
@@ -247,37 +223,19 @@ class BranchStore:
         return f"{self._branch}: {branch}"
 
 
-class _Order:
-    """Which baselines are of later commits than `commit`. Where GitHub cannot say that one descends from the other (a
-    branch that was reset, a commit that was never pushed), the one that is written later counts as later."""
-
-    def __init__(self, git: GitData, commit: str) -> None:
-        self._git, self._commit, self._known = git, commit, {commit: False}
-
-    def later(self, entries: list[Entry]) -> list[Entry]:
-        """The first of `entries`, as long as each is of a descendant."""
-        found: list[Entry] = []
-        for each in entries[:_MOST_COMPARED]:
-            if not self._is_later(each.commit):
-                break
-            found.append(each)
-        return found
-
-    def _is_later(self, other: str) -> bool:
-        if other not in self._known:
-            ahead = self._git.is_ahead(other, of=self._commit)
-            if isinstance(ahead, Failure):
-                _refuse_without_permission(ahead, WRITE)
-                raise user_error("baseline-not-written", f"the commits cannot be compared: {ahead.message}")
-            self._known[other] = ahead
-        return self._known[other]
+def _none_among(others: list[str], place: Place) -> str:
+    unknown = "" if place.otherwise is not None else "; which branch is the default one could not be told either"
+    shown = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
+    return (
+        f"there is none for {place.branch} by {place.config} while there are others ({shown}); where nothing was "
+        f"renamed or taken away, somebody has to accept the first one{unknown}"
+    )
 
 
-def _gone(tip: Tip | None, folder: str, index: Index) -> dict[str, Change]:
-    """Documents of the folder that the index needs no longer. Only what is there: GitHub refuses to delete the rest."""
-    inside = f"{folder}/documents/"
-    files = tip.files if tip is not None else {}
-    return {path: None for path in files if path.startswith(inside) and path.removeprefix(inside) not in index.bytes}
+def _unreadable(where: str, error: UserError) -> Unreadable:
+    if error.code == "github-permission":
+        raise error
+    return Unreadable(where, error.problems[0].message)
 
 
 def _overtaken(failure: Failure, before: Tip | None, now: Tip | None) -> bool:
@@ -285,14 +243,3 @@ def _overtaken(failure: Failure, before: Tip | None, now: Tip | None) -> bool:
     moved = (now.commit if now else None) != (before.commit if before else None)
     words = failure.message.lower()
     return moved or "fast forward" in words or "fast-forward" in words or "already exists" in words
-
-
-def _refuse_without_permission(failure: Failure, permission: str) -> None:
-    """GitHub answers 404 where a token may not even know of a private repository."""
-    if failure.kind in ("permission", "not_found"):
-        raise user_error(
-            "github-permission",
-            f"the branch of the baselines cannot be {'written' if permission == WRITE else 'read'}: {failure.message}",
-            where="input github-token, or GITHUB_TOKEN",
-            mend=f"Add to the job: `permissions: {{{permission}}}`; in a terminal, use a token that may do that.",
-        )

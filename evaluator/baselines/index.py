@@ -5,7 +5,8 @@ An index on the branch may have been written by anyone: what does not fit is ref
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import msgspec
@@ -64,8 +65,9 @@ def insert(
 ) -> Index:
     """`index` with `new` at `place` (0: it is the newest), `keep` documents and `most_bytes` of them at most.
 
-    The oldest documents go first, never the newest one, and never one that a kept one has as its anchor. A move by
-    itself gets the anchor of the entry that it follows, which is that entry itself where it has none.
+    The oldest documents go first, never the newest one, and never one that a kept one has as its anchor; where the
+    index itself grows too large, the oldest figures and then the oldest entries. A move by itself gets the anchor of
+    the entry that it follows, which is that entry itself where it has none.
     """
     if index is not None and new.file in index.bytes:
         return index  # it was written before, and only the answer was lost
@@ -76,6 +78,38 @@ def insert(
     if not new.explicit:
         new = msgspec.structs.replace(new, anchor=_anchor(entries[place:]))
     entries = [*entries[:place], new, *entries[place:]][:MOST_ENTRIES]
+
+    def made(entries: list[Entry]) -> Index:
+        return _whole(entries, sizes, config, branch, keep, most_bytes)
+
+    return _small_enough(entries, made)
+
+
+def _small_enough(entries: list[Entry], made: Callable[[list[Entry]], Index]) -> Index:
+    """The index of `entries` that its readers take: figures of the oldest go first, then these entries."""
+    n = len(entries)
+
+    def shorter(bare: int) -> list[Entry]:
+        return [
+            *entries[: n - bare],
+            *(msgspec.structs.replace(entry, figures=[]) for entry in entries[n - bare :]),
+        ]
+
+    def fits(entries: list[Entry]) -> bool:
+        return len(encode(made(entries))) <= LARGEST * 3 // 4  # a margin for what comes to be counted otherwise
+
+    if fits(entries):
+        return made(entries)
+    bare = bisect_left(range(n), True, key=lambda count: fits(shorter(count)))
+    if bare < n:
+        return made(shorter(bare))
+    lean = [entries[0], *shorter(n)[1:]]
+    return made(lean[: n - bisect_left(range(n - 1), True, key=lambda count: fits(lean[: n - count]))])
+
+
+def _whole(
+    entries: list[Entry], sizes: Mapping[str, int], config: str, branch: str, keep: int, most_bytes: int
+) -> Index:
     kept = _kept(entries, sizes, keep, most_bytes)
     entries = [entry if entry.file in kept else msgspec.structs.replace(entry, file="", anchor="") for entry in entries]
     needed = {name for entry in entries for name in (entry.file, entry.anchor) if name}

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from evaluator.baselines import BaselineState, Found, Unreadable
 from evaluator.config.types import Config
-from evaluator.errors import UserError, user_error
-from evaluator.results import SCHEMA_VERSION, Acceptance, Anchor, Baseline, Run, models_of
+from evaluator.errors import user_error
+from evaluator.results import SCHEMA_VERSION, Acceptance, Anchor, Baseline, LayerWord, Run, models_of
 
 BY_ITSELF = "trapgate"
 
@@ -60,16 +60,16 @@ def unfit(run: Run, config: Config) -> Unfit | None:
     broken = next((fault for each in (run, *run.beside) for fault in _faults(each, config)), None)
     if broken is not None:
         return broken
+    known = _models(config)
+    foreign = [model for model in models_of(run) if model and known and model not in known]
+    if foreign:
+        what = f"it is of {', '.join(foreign)}, and {config.path} has {', '.join(known)}"
+        return Unfit("accept-model", what, f"Change the model in {config.path} first, and run again.")
     left = [model for model in config.models if model not in models_of(run)]
     if left:
         what = f"it does not have every model of {config.path}: {', '.join(left)} is missing"
         return Unfit("accept-partial", what, "Run again without --model.")
     return None
-
-
-def refusal(fault: Unfit, where: str) -> UserError:
-    """The error for accepting what is unfit; `where`: the file of the run."""
-    return user_error(fault.code, fault.what, where=where, mend=fault.mend)
 
 
 def unfit_to_move(run: Run, config: Config, previous: BaselineState) -> str:
@@ -80,15 +80,15 @@ def unfit_to_move(run: Run, config: Config, previous: BaselineState) -> str:
 def _doubts(run: Run, config: Config, previous: BaselineState) -> Iterator[str]:
     if run.verdict != "pass":
         yield f"its verdict is {run.verdict}"
-    if run.layer is not None:
-        yield f"it passed with a warning that the {run.layer} moved"
+    for model, layer in zip(models_of(run), _layers(run), strict=True):
+        if layer is not None:
+            of = f" of {model}" if run.beside else ""
+            yield f"it passed with a warning that the {layer}{of} moved"
     if (fault := unfit(run, config)) is not None:
         yield fault.what
-    others = [model for model in models_of(run) if model and model not in _models(config)]
-    if others:
-        yield f"it is of {', '.join(others)}, and {config.path} has {', '.join(_models(config)) or 'no model'}"
     for each in (run, *run.beside):
         yield from _gaps(each)
+        yield from _lost(each)
     if isinstance(previous, Unreadable):
         yield f"the baseline that it would replace cannot be read: {previous.why}"
     if isinstance(previous, Found):
@@ -100,6 +100,12 @@ def _doubts(run: Run, config: Config, previous: BaselineState) -> Iterator[str]:
             yield "it is the baseline already"
 
 
+def _layers(run: Run) -> list[LayerWord | None]:
+    """What moved by the run of each model: where they differ, the run as a whole names none."""
+    first = run.alone.layer if run.alone is not None else None
+    return [first or run.layer, *(each.layer for each in run.beside)]
+
+
 def _models(config: Config) -> list[str]:
     """What `config` evaluates. A command stands where a model would."""
     if config.models:
@@ -107,6 +113,14 @@ def _models(config: Config) -> list[str]:
     if config.model:
         return [config.model]
     return [str(config.command.program)] if config.command is not None else []
+
+
+def _lost(run: Run) -> Iterator[str]:
+    """Critical cases that this run does not pass once: as the baseline they would guard nothing from then on."""
+    for task in run.tasks:
+        ids = [case.id for case in task.cases if case.critical and not any(one.passed for one in case.attempts)]
+        if ids:
+            yield f"critical cases fail in it ({task.name}: {_in_short(ids)}), which somebody has to accept"
 
 
 def _gaps(run: Run) -> Iterator[str]:

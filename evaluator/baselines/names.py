@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 
+ROOT = "baselines"
+
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _LONGEST = 120
 _KEPT = 50
@@ -24,6 +26,11 @@ def escape(text: str) -> str:
     return name or "="
 
 
+def of_config(config: str) -> str:
+    """The folder of the trap.yaml at `config`, with a folder for each branch of the code."""
+    return f"{ROOT}/{escape(config)}"
+
+
 def of_branch(config: str, branch: str) -> str:
     """The folder of the trap.yaml at `config` and one branch of the code."""
-    return f"baselines/{escape(config)}/{escape(branch)}"
+    return f"{of_config(config)}/{escape(branch)}"

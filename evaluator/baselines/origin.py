@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from evaluator.errors import UserError, user_error
 
 _GITHUB = "https://github.com"
 _NAME = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
+_BRANCH = "refs/heads/"
+_QUEUE = f"{_BRANCH}gh-readonly-queue/"
+_QUEUED = re.compile(rf"{_QUEUE}(.+)/pr-[^/]+")
 _SCP = re.compile(r"(?:[^@/]+@)?([^:/@]+):(?!//)(.+)")
 
 
@@ -58,19 +63,51 @@ def git(folder: Path, *arguments: str) -> str | None:
 
 def current_branch(folder: Path, environ: Mapping[str, str]) -> str | None:
     """The branch of the code: of a job of GitHub Actions the one that its event is about, for a checkout there has
-    none; else the one that is checked out in `folder`."""
-    if environ.get("GITHUB_ACTIONS") == "true":
-        if environ.get("GITHUB_BASE_REF"):
-            return environ["GITHUB_BASE_REF"]
-        ref = environ.get("GITHUB_REF", "")
-        return ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else None
-    return git(folder, "symbolic-ref", "--quiet", "--short", "HEAD")
+    none, and that of the base where something is to be merged; else the one that is checked out in `folder`."""
+    if not _is_job(environ):
+        return git(folder, "symbolic-ref", "--quiet", "--short", "HEAD")
+    ref = environ.get("GITHUB_REF", "")
+    if ref.startswith(_QUEUE):
+        queued = _QUEUED.fullmatch(ref)
+        return queued[1] if queued else None
+    if ref.startswith(_BRANCH) and not environ.get("GITHUB_BASE_REF"):
+        return ref.removeprefix(_BRANCH) or None
+    return environ.get("GITHUB_BASE_REF") or _in_event(environ, "pull_request", "base", "ref")
 
 
-def default_branch(folder: Path) -> str | None:
-    """The default branch of `origin`, as the clone knows it."""
+def proposed(environ: Mapping[str, str]) -> str:
+    """What this job is about where that is not merged yet, in words; empty where it is, or nobody says so."""
+    ref = environ.get("GITHUB_REF", "")
+    if not _is_job(environ):
+        return ""
+    if ref.startswith(_QUEUE):
+        return "a merge queue"
+    return "a pull request" if environ.get("GITHUB_BASE_REF") or ref.startswith("refs/pull/") else ""
+
+
+def default_branch(folder: Path, environ: Mapping[str, str]) -> str | None:
+    """The repository's default branch, as the event of a job of GitHub Actions or the clone knows it: a checkout there
+    does not."""
+    told = _in_event(environ, "repository", "default_branch") if _is_job(environ) else None
+    if told:
+        return told
     name = git(folder, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
     return name.removeprefix("origin/") if name else None
+
+
+def _is_job(environ: Mapping[str, str]) -> bool:
+    return environ.get("GITHUB_ACTIONS") == "true"
+
+
+def _in_event(environ: Mapping[str, str], *keys: str) -> str | None:
+    """A text of the event's payload, None where it has none, or none can be read."""
+    try:
+        value: Any = json.loads(Path(environ.get("GITHUB_EVENT_PATH", "")).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) and value else None
 
 
 def _of_remote(url: str | None, server: str) -> str:

@@ -14,12 +14,13 @@ from evaluator.results import Acceptance, Run
 class Place:
     """Whose baseline is meant. `commit`: of the code, whose own baseline is preferred, None where unknown; `branch`: of
     the code; `config`: trap.yaml, relative to the repository; `otherwise`: the branch whose baseline does where
-    `branch` has none, empty for none. The store `file` needs none of it: the checkout decides."""
+    `branch` has none, empty for none, None where it is not known which. The store `file` needs none of it: the checkout
+    decides."""
 
     commit: str | None
     branch: str
     config: str
-    otherwise: str = ""
+    otherwise: str | None = ""
 
 
 class Store(Protocol):

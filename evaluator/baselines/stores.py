@@ -41,15 +41,32 @@ def open_store(config: Config, folder: Path, environ: Mapping[str, str]) -> Stor
     return STORES[config.baseline.store](config, folder, environ)
 
 
+def _default_branch(folder: Path, environ: Mapping[str, str]) -> str | None:
+    """The repository's default branch, None where nobody says which it is. GitHub is asked where nothing at hand does.
+
+    Raises UserError `baseline-no-repository` or `baseline-no-token`.
+    """
+    from evaluator.baselines.origin import default_branch, github
+    from evaluator.github.client import Client
+    from evaluator.github.git_data import default_branch as ask
+
+    known = default_branch(folder, environ)
+    if known:
+        return known
+    server = github(folder, environ)
+    return ask(Client(server.api_url, server.token), server.repository)
+
+
 def here(config: Config, path: Path, environ: Mapping[str, str], branch: str | None = None) -> Place:
     """Whose baseline is meant in the work folder of `path`, a trap.yaml: that of its commit and branch, else that of
     the repository's default branch. `branch`: given instead of the one that is checked out.
 
-    Raises UserError `baseline-no-branch` where the store needs a branch and none can be told.
+    Raises UserError `baseline-no-branch` where the store needs a branch and none can be told, and what `open_store`
+    raises.
     """
     if config.baseline.store == "file":
         return Place(None, "", "")
-    from evaluator.baselines.origin import current_branch, default_branch, git
+    from evaluator.baselines.origin import current_branch, git
 
     folder = path.parent
     name = branch or current_branch(folder, environ)
@@ -61,5 +78,5 @@ def here(config: Config, path: Path, environ: Mapping[str, str], branch: str | N
             mend="Check a branch out, or name it with --branch.",
         )
     config_path = (git(folder, "rev-parse", "--show-prefix") or "") + path.name
-    otherwise = "" if branch else default_branch(folder) or ""
+    otherwise = "" if branch else _default_branch(folder, environ)
     return Place(git(folder, "rev-parse", "HEAD"), name, config_path, "" if otherwise == name else otherwise)

@@ -7,18 +7,15 @@ and the commit that was looked at. A label that is merely there says neither, an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote
 
 from evaluator.github.client import Answer, Client, Failure, an_object
-from evaluator.github.environment import is_commit
 from evaluator.github.events import Activity
 from evaluator.results import Acceptance
 
 # Of a role of one's own as well, GitHub says which of these it is built on.
 _MAY_WRITE = ("admin", "write")
 _PERSON = "metadata: read"
-_PULLS = "pull-requests: read"
 
 
 @dataclass(frozen=True)
@@ -49,37 +46,6 @@ def by_label(client: Client, repository: str, activity: Activity, label: str, no
         return Label(note=f"{what}: it was set by {activity.sender}, who may not write to this repository.")
     why = f"label {label} on #{activity.pull_request}"
     return Label(Acceptance(by=activity.sender, at=now, why=why, explicit=True))
-
-
-def merged_head(client: Client, repository: str, commit: str, branch: str) -> str | Failure | None:
-    """The head of the pull request whose merge into `branch` made `commit`; None where no pull request did."""
-    pulls = client.items(f"/repos/{repository}/commits/{commit}/pulls", permission=_PULLS)
-    if isinstance(pulls, Failure):
-        return pulls
-    heads = [_text(pull, "head", "sha") for pull in pulls if _made(pull, commit, branch)]
-    return next((head for head in heads if is_commit(head)), None)
-
-
-def head_of(client: Client, repository: str, number: int) -> str | Failure:
-    """The head commit of pull request `number`."""
-    answer = client.get(f"/repos/{repository}/pulls/{number}", permission=_PULLS)
-    pull = an_object(answer) if isinstance(answer, Answer) else answer
-    if isinstance(pull, Failure):
-        return pull
-    head = _text(pull, "head", "sha")
-    return head if is_commit(head) else Failure("malformed", "the server's answer has no head commit")
-
-
-def _made(pull: dict[str, Any], commit: str, branch: str) -> bool:
-    merged = pull.get("merged_at") is not None and pull.get("merge_commit_sha") == commit
-    return merged and _text(pull, "base", "ref") == branch
-
-
-def _text(value: dict[str, Any], *keys: str) -> str | None:
-    found: Any = value
-    for key in keys:
-        found = found.get(key) if isinstance(found, dict) else None
-    return found if isinstance(found, str) else None
 
 
 def _why(failure: Failure) -> str:

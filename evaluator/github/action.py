@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TextIO
@@ -13,8 +14,8 @@ from evaluator.baselines.file import read as read_baseline
 from evaluator.baselines.file import read_bytes, write_atomically
 from evaluator.config.types import Config
 from evaluator.errors import EXIT_CONFIGURATION, EXIT_INTERNAL, UserError, user_error
-from evaluator.github import base, environment, events, files, publish, settling
-from evaluator.github.client import Client
+from evaluator.github import base, checkout, environment, events, files, publish, settling, tip
+from evaluator.github.client import Client, Failure
 from evaluator.github.commands import Log
 from evaluator.github.environment import Environment
 from evaluator.github.events import Activity
@@ -70,7 +71,10 @@ def _act(
     inputs = settings.inputs
     path = settings.workspace / inputs.config
     loaded = _config(settings, path)
-    rules = _rules(settings, activity, client, loaded, path)
+    seen = checkout.look(settings, activity, path)
+    if seen.other:
+        activity = replace(activity, label=None, moves=False)
+    rules, activity = _rules(settings, activity, client, loaded, path)
     plan = settling.plan(client, settings, activity, rules.config or loaded, path)
     baseline = _baseline(settings, plan, rules, loaded, path)
     output = files.output_folder(settings.workspace, inputs.output)
@@ -87,7 +91,7 @@ def _act(
                 cache=cache,
                 baseline=baseline,
                 rules=rules.config,
-                notes=rules.notes + plan.notes + ([Reason(kind="note", text=activity.note)] if activity.note else []),
+                notes=rules.notes + plan.notes + [Reason(kind="note", text=n) for n in (seen.note, activity.note) if n],
                 model=inputs.model,
                 tasks=list(inputs.tasks) if inputs.tasks else None,
                 commit=activity.head_sha or settings.sha,
@@ -125,14 +129,20 @@ def _config(settings: Environment, path: Path) -> Config:
     return config.load(path, shown=shown)
 
 
-def _rules(settings: Environment, activity: Activity, client: Client, loaded: Config, path: Path) -> base.Rules:
-    """Whose rules apply: the base's on a pull request and in a merge queue, else those of the checkout."""
+def _rules(
+    settings: Environment, activity: Activity, client: Client, loaded: Config, path: Path
+) -> tuple[base.Rules, Activity]:
+    """Whose rules apply: the base's on a pull request and in a merge queue, else those of the checkout. And the
+    activity with the base's tip as it is, not as the event has it."""
     if not activity.rules_from_base or activity.base_sha is None:
-        return base.Rules(None, None)
+        return base.Rules(None, None), activity
+    found = tip.of_base(client, settings.repository, activity, settings.sha)
+    if isinstance(found, str):
+        activity = replace(activity, base_sha=found)
     override = settings.inputs.baseline
     change = base.Change(
         repository=settings.repository,
-        base_sha=activity.base_sha,
+        base_sha=activity.base_sha or "",
         base_ref=activity.base_ref,
         default_branch=activity.default_branch,
         config_path=base.repository_path(settings.workspace, path),
@@ -140,7 +150,9 @@ def _rules(settings: Environment, activity: Activity, client: Client, loaded: Co
         baseline_path=base.repository_path(settings.workspace, settings.workspace / override) if override else None,
         baseline=_bytes(settings.workspace / override if override else path.parent / loaded.baseline.path),
     )
-    return base.rules(client, change)
+    if isinstance(found, Failure):
+        return base.unreadable(change, f"the tip of {activity.base_ref}", found.message), activity
+    return base.rules(client, change), activity
 
 
 def _bytes(file: Path) -> bytes | None:

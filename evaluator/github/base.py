@@ -1,9 +1,10 @@
 """Whose rules: on a pull request, gate and baseline come from the base, so that a change cannot judge itself.
 
-Everything is read through the API at the tip of the base, which the runner's checkout has merged: a checkout may be
-shallow, and its files are the change's. Not at the merge base, which the author of a change chooses: a branch off an
-old commit would be judged by old, laxer rules. What cannot be read is unreadable, never absent. Where the base keeps
-its baselines on a branch of their own, that of the base's tip counts, else the newest of the base's branch.
+Everything is read through the API at the tip of the base, which the runner's checkout has merged
+(`evaluator.github.tip` says which commit that is): a checkout may be shallow, and its files are the change's. Not at
+the merge base, which the author of a change chooses: a branch off an old commit would be judged by old, laxer rules.
+What cannot be read is unreadable, never absent. Where the base keeps its baselines on a branch of their own, that of
+the base's tip counts, else the newest of the base's branch.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ PERMISSION = "contents: read"
 
 @dataclass(frozen=True)
 class Change:
-    """The change under test. `config_path`: trap.yaml, relative to the repository; `config`: as the change has it.
+    """The change under test. `base_sha`: the tip of the base; `config_path`: trap.yaml, relative to the repository;
+    `config`: as the change has it.
     `base_ref`: the branch that it is to be merged into, and `default_branch`: the one whose baseline does where that
     has none, None where the event does not say. `baseline_path`: a path relative to the repository that the workflow
     gives instead of trap.yaml's; `baseline`: the bytes of the change's own baseline file, None where it has none."""
@@ -63,14 +65,14 @@ def rules(client: Client, change: Change) -> Rules:
     found = _file(client, change.repository, change.config_path, change.base_sha)
     where = f"{change.config_path} at {change.base_sha[:12]}"
     if isinstance(found, Failure):
-        return _unreadable(change, where, found.message)
+        return unreadable(change, where, found.message)
     if found is None:
         text = f"The base has no {change.config_path} yet, so this change's own rules apply."
         return Rules(None, None, [_note(text)])
     try:
         base = config.parse(yaml_text.decode(found, where), where)
     except UserError as error:
-        return _unreadable(change, where, error.problems[0].message)
+        return unreadable(change, where, error.problems[0].message)
     if base.baseline.store == "branch" and change.baseline_path is None:
         return Rules(base, _on_branch(client, change, base), changed(change, base))
     path, data = _baseline(client, change, base)
@@ -116,14 +118,16 @@ _SELECTING = ("source", "include", "options", "retry")
 
 
 def repository_path(workspace: Path, path: Path) -> str:
-    """`path`, a file of the workspace, relative to the repository that it lies in.
+    """`path`, a file of the workspace, relative to the repository that it lies in."""
+    return path.relative_to(repository_root(workspace, path)).as_posix()
 
-    The repository is the outermost folder on the way that holds `.git`, or the workspace: a submodule that a change
-    adds must not turn its own trap.yaml into the one that is looked up on the base.
-    """
+
+def repository_root(workspace: Path, path: Path) -> Path:
+    """The repository that `path`, a file of the workspace, lies in: the outermost folder on the way that holds `.git`,
+    or the workspace. A submodule that a change adds must not turn its own trap.yaml into the one that is looked up on
+    the base."""
     steps = [workspace, *reversed([way for way in path.parents if way != workspace and way.is_relative_to(workspace)])]
-    root = next((step for step in steps if (step / ".git").exists()), workspace)
-    return path.relative_to(root).as_posix()
+    return next((step for step in steps if (step / ".git").exists()), workspace)
 
 
 def _on_branch(client: Client, change: Change, base: Config) -> BaselineState:
@@ -131,8 +135,7 @@ def _on_branch(client: Client, change: Change, base: Config) -> BaselineState:
     if change.base_ref is None:
         return Unreadable(base.baseline.branch, "the event does not say which branch the base is")
     store = BranchStore(client, change.repository, branch=base.baseline.branch, keep=base.baseline.keep)
-    otherwise = change.default_branch or ""
-    return store.read(Place(change.base_sha, change.base_ref, change.config_path, otherwise))
+    return store.read(Place(change.base_sha, change.base_ref, change.config_path, change.default_branch))
 
 
 def _baseline(client: Client, change: Change, base: Config) -> tuple[str, bytes | Failure | None]:
@@ -161,15 +164,16 @@ def _file(client: Client, repository: str, path: str, commit: str) -> bytes | Fa
     _refuse_without_permission(commit_answer)
     if commit_answer.kind != "not_found":
         return commit_answer
-    raise _no_permission(f"neither {path} nor its commit {commit[:12]} can be seen (HTTP 404)")
+    raise no_permission(f"neither {path} nor its commit {commit[:12]} can be seen (HTTP 404)")
 
 
 def _refuse_without_permission(failure: Failure) -> None:
     if failure.kind == "permission":
-        raise _no_permission(failure.message)
+        raise no_permission(failure.message)
 
 
-def _no_permission(why: str) -> UserError:
+def no_permission(why: str) -> UserError:
+    """The error for a token that may not read the base."""
     return user_error(
         "github-permission",
         f"the base's rules cannot be read: {why}",
@@ -178,8 +182,9 @@ def _no_permission(why: str) -> UserError:
     )
 
 
-def _unreadable(change: Change, where: str, why: str) -> Rules:
-    """No rules of the change's own in their place: an unreadable baseline is inconclusive under any gate."""
+def unreadable(change: Change, where: str, why: str) -> Rules:
+    """No rules of the change's own in the place of those of `where` that cannot be read: an unreadable baseline is
+    inconclusive under any gate."""
     text = f"The base's rules cannot be read ({where}: {why}), so there is no verdict."
     return Rules(msgspec.structs.replace(change.config, gate=GateConfig()), Unreadable(where, why), [_note(text)])
 

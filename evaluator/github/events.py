@@ -45,7 +45,10 @@ _SECOND_STAGE = (
 class Activity:
     """What the event asks for.
 
-    `pull_request`: its number, None where there is none. `base_sha`, `head_sha`: the tips that the event names.
+    `pull_request`: its number, None where there is none. `base_sha`, `head_sha`: the tips that the event names; that of
+    a pull request's base is a snapshot, often an old one: `evaluator.github.tip` has the one that counts. `before`:
+    what this run's commit was put on top of, the former tip of a pushed branch or the base of a merge group; None
+    elsewhere.
     `comment`: whether to post on the pull request. `rules_from_base`: gate and baseline are read from the base, not
     from the change. `note`: what a reader of the report should know, empty where there is nothing. `refused`: why
     nothing may be run at all, empty otherwise.
@@ -59,6 +62,7 @@ class Activity:
     pull_request: int | None = None
     base_sha: str | None = None
     head_sha: str | None = None
+    before: str | None = None
     base_ref: str | None = None
     default_branch: str | None = None
     label: str | None = None
@@ -143,6 +147,7 @@ def _merge_group(event: Mapping[str, Any]) -> Activity:
         pull_request=int(match[1]) if match else None,
         base_sha=base,
         head_sha=head,
+        before=base,
         base_ref=base_ref,
         rules_from_base=True,
     )
@@ -152,7 +157,8 @@ def _on_a_branch(event_name: str, event: Mapping[str, Any], ref: str) -> Activit
     full = _text(event, "ref") or ref if event_name == "push" else ref
     branch = _branch(full)
     moves = event_name in _MOVING_EVENTS and branch is not None and not full.startswith(_QUEUE)
-    return Activity(base_ref=branch, moves=moves)
+    before = _at(event, "before") if event_name == "push" else None
+    return Activity(base_ref=branch, before=before if is_commit(before) else None, moves=moves)
 
 
 def _branch(ref: str | None) -> str | None:

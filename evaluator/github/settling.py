@@ -14,32 +14,39 @@ import msgspec
 
 from evaluator import gate
 from evaluator.baselines import BaselineState, moving
+from evaluator.baselines.acceptances import Kept
+from evaluator.baselines.accepted import Accepted, accepted, beyond
 from evaluator.baselines.branch import BranchStore
 from evaluator.baselines.store import Place
 from evaluator.config.types import Config
 from evaluator.errors import EXIT_CONFIGURATION, Problem, UserError, user_error
-from evaluator.github import acceptance, base
+from evaluator.github import acceptance, base, remembering
 from evaluator.github.acceptance import Label
-from evaluator.github.client import Client, Failure
+from evaluator.github.client import Client
 from evaluator.github.commands import in_a_line
 from evaluator.github.environment import Environment
 from evaluator.github.events import Activity
+from evaluator.github.merges import Pull
 from evaluator.results import Acceptance, Reason, Run
 
 PERMISSION = "github-permission"
+
+_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Plan:
     """`store`, `place`: the branch of baselines and whose baseline is meant there, None for a file. `moves`: the run
-    may become the baseline. `accepted`: who accepts what the run may say. `remember`: the head commit under which that
-    is kept for the merge, None where it is not. `notes`: first lines of the report."""
+    may become the baseline. `accepted`: who accepts what the run may say, and `within`: no more than this of it, None
+    for all. `remember`: the pull request under which that is kept for the merge, None where it is not. `notes`: first
+    lines of the report."""
 
     store: BranchStore | None = None
     place: Place | None = None
     moves: bool = False
     accepted: Acceptance | None = None
-    remember: str | None = None
+    within: Accepted | None = None
+    remember: Pull | None = None
     notes: list[Reason] = field(default_factory=list)
 
 
@@ -59,7 +66,7 @@ def plan(client: Client, settings: Environment, activity: Activity, config: Conf
     paid for.
     """
     inputs = settings.inputs
-    if inputs.move_baseline and (config.baseline.store != "branch" or inputs.baseline):
+    if activity.moves and inputs.move_baseline and (config.baseline.store != "branch" or inputs.baseline):
         raise _not_a_branch(settings)
     label = acceptance.by_label(client, settings.repository, activity, inputs.accept_label, _now())
     notes = [_note(label.note)] if label.note else []
@@ -75,15 +82,20 @@ def plan(client: Client, settings: Environment, activity: Activity, config: Conf
     if label.acceptance is not None:
         return _labelled(store, where, label, activity, notes)
     moves = activity.moves and inputs.move_baseline
-    if moves and inputs.model and config.model and inputs.model != config.model:
+    if moves and inputs.model and (config.models or inputs.model != config.model):
         moves = False
-        notes.append(_note(f"The baseline stays that of {config.model}: the input `model` names another one."))
+        whose = ", ".join(config.models) or config.model or config.path
+        notes.append(_note(f"The baseline stays that of {whose}: the input `model` names another one."))
     if moves:
         _refuse_without_permission(store)
-    accepted, note = None, ""
-    if (moves and settings.event_name == "push") or settings.event_name == "merge_group":
-        accepted, note = _remembered(client, settings, activity, store)
-    return Plan(store, where, moves, accepted, notes=[*notes, _note(note)] if note else notes)
+    if not (moves and settings.event_name == "push") and settings.event_name != "merge_group":
+        return Plan(store, where, moves, notes=notes)
+    found = remembering.look_up(client, settings, activity, store, where)
+    if found.note:
+        notes.append(_note(found.note))
+    if found.kept is None:
+        return Plan(store, where, moves, notes=notes)
+    return Plan(store, where, moves, found.kept.acceptance, found.kept.accepted, notes=notes)
 
 
 def _refuse_without_permission(store: BranchStore) -> None:
@@ -102,36 +114,20 @@ def _labelled(store: BranchStore, where: Place, label: Label, activity: Activity
     except UserError as error:
         text = f"The label's acceptance holds for this run and cannot be kept for the merge: {_in_words(error)}"
         return Plan(store, where, accepted=label.acceptance, notes=[*notes, _note(text)])
-    return Plan(store, where, accepted=label.acceptance, remember=activity.head_sha, notes=notes)
-
-
-def _remembered(
-    client: Client, settings: Environment, activity: Activity, store: BranchStore
-) -> tuple[Acceptance | None, str]:
-    """Who accepted the pull request that was merged into what this run looks at, and what could not be told of it."""
-    head: str | Failure | None
-    if activity.pull_request is not None:
-        head = acceptance.head_of(client, settings.repository, activity.pull_request)
-    else:
-        head = acceptance.merged_head(client, settings.repository, settings.sha, activity.base_ref or "")
-    if isinstance(head, Failure):
-        return None, f"Whether the merged pull request was accepted cannot be told: {head.message}."
-    try:
-        return (store.remembered(head) if head is not None else None), ""
-    except UserError as error:
-        return None, f"Whether the merged pull request was accepted cannot be told: {_in_words(error)}"
+    remember = Pull(activity.pull_request, activity.head_sha) if activity.pull_request and activity.head_sha else None
+    return Plan(store, where, accepted=label.acceptance, remember=remember, notes=notes)
 
 
 def settle(plan: Plan, run: Run, config: Config, previous: BaselineState) -> Settled:
     """`run` accepted where somebody may and does, remembered, and made the baseline. `config`: of the checkout;
     `previous`: the baseline that the run was compared with."""
-    run = _accepted(run, plan.accepted)
+    run, by = _accepted(run, plan)
     try:
         if plan.store is not None and plan.place is not None:
             if plan.remember is not None and run.accepted is not None:
-                plan.store.remember(plan.remember, run.accepted)
+                plan.store.remember(_kept(plan.remember, plan.place, run, run.accepted))
             if plan.moves:
-                run = _moved(plan.store, plan.place, plan.accepted, run, config, previous)
+                run = _moved(plan.store, plan.place, by, run, config, previous)
     except UserError as error:
         what = "The baseline was not moved" if plan.moves else "The acceptance is not kept for the merge"
         said = _said(run, f"{what}: {_in_words(error)}")
@@ -140,12 +136,31 @@ def settle(plan: Plan, run: Run, config: Config, previous: BaselineState) -> Set
     return Settled(run, gate.exit_code(run))
 
 
-def _accepted(run: Run, by: Acceptance | None) -> Run:
-    if by is None or run.verdict == "pass":
-        return run
+def _accepted(run: Run, plan: Plan) -> tuple[Run, Acceptance | None]:
+    """The run as somebody accepts it, and who does; None where nobody does or what they accepted does not reach."""
+    by = plan.accepted
+    if by is None:
+        return run, None
+    if plan.within is not None and (more := beyond(plan.within, run)):
+        others = f" And {len(more) - _NAMED} more." if len(more) > _NAMED else ""
+        said = "; ".join(each.rstrip(".") for each in more[:_NAMED])
+        return _said(run, f"Beyond what {by.by} accepted ({by.why}), so without effect: {said}.{others}"), None
+    if run.verdict == "pass":
+        return run, by
     if why := gate.acceptable(run):
-        return _said(run, f"{by.by} accepts what the verdict says ({by.why}), without effect: {why.rstrip('.')}.")
-    return gate.accepted(run, by)
+        return _said(run, f"{by.by} accepts what the verdict says ({by.why}), without effect: {why.rstrip('.')}."), by
+    return gate.accepted(run, by), by
+
+
+def _kept(pull: Pull, place: Place, run: Run, by: Acceptance) -> Kept:
+    return Kept(
+        head=pull.head,
+        pull_request=pull.number,
+        base=place.branch,
+        config=place.config,
+        acceptance=by,
+        accepted=accepted(run),
+    )
 
 
 def _moved(

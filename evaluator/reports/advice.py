@@ -39,7 +39,12 @@ def _by_kind(run: Run) -> Iterator[str]:
         kinds.pop("rule", None)
     if run.verdict == "inconclusive" and run.layer == "provider":
         kinds = {"provider": None} | kinds
-        kinds.pop("coverage", None)  # what was not scored is what the provider refused
+        for kind in ("coverage", "rule"):  # what was not scored is what the provider refused
+            kinds.pop(kind, None)
+    if "canary" in kinds:  # first of all the validators have to be right where it is known what is right
+        kinds.pop("validator", None)
+    if run.verdict == "pass" and run.layer is not None and ("drift", run.layer) in ADVICE:
+        yield ADVICE["drift", run.layer]
     yield from (ADVICE[run.verdict, kind] for kind in kinds if (run.verdict, kind) in ADVICE)
 
 

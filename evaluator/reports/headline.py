@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from evaluator.reports import causes, movements, numbers
 from evaluator.reports import evidence as proof
-from evaluator.reports import numbers
 from evaluator.reports.cases import scored
 from evaluator.reports.escape import shorten
 from evaluator.reports.figures import compared_nothing, comparison_of, headline_metrics, limits
-from evaluator.reports.models import all_runs, model_of, verdicts
+from evaluator.reports.models import all_runs, verdicts, whose
+from evaluator.reports.phrases import ended, lowered, trimmed
 from evaluator.reports.witnesses import control_arm, is_unexplained, vouches_for_change
-from evaluator.reports.words import CAUSES, LAYERS, MOVED, SINCE_ANCHOR
-from evaluator.results import Acceptance, Evidence, Reason, RuleResult, Run, TaskResult
+from evaluator.reports.words import CAUSES, LAYERS, MOVED
+from evaluator.results import Acceptance, Reason, RuleResult, Run, TaskResult
 
-_BASELINE_DROP = "rule"
 _PARTS = {"system": "the system prompt", "model": "the model", "structured": "how structure is asked for"}
 _MOST_CHANGED = 5
 _BASELINE_BYTES = 500  # where it lies, who accepted it and why: the reason may be long
@@ -29,12 +29,12 @@ def headline(run: Run) -> str:
     first = _first_cause(run)
     if first is None:
         return "no reason was recorded"
-    layer, cause = _layer(run, first), _sentence(run, first)
-    if run.verdict == "drift" and cause.startswith(("The provider moved", "The model moved")):
+    layer, cause = _layer(run, first), causes.in_words(run, first)
+    if run.verdict == "drift" and cause.lower().startswith(("the provider moved", "the model moved")):
         cause = cause.partition(": ")[2] or cause  # said by the layer already
     parts = [": ".join(part for part in (layer, cause) if part)]
     if said := control_arm(run) if is_unexplained(run) else None:
-        why = _lowered(_trimmed(shorten(said.text, _CONTROL_BYTES)))
+        why = lowered(trimmed(shorten(said.text, _CONTROL_BYTES)))
         parts.append(f"which layer moved is not known: {why}")
     others = sum(_is_cause(run, reason) for reason in run.reasons) - 1
     if others > 0:
@@ -59,7 +59,7 @@ def _refuses_schema(run: Run) -> bool:
 
 def reasons(run: Run) -> list[str]:
     """Every reason of the verdict, in words; empty where the headline has said it all."""
-    texts = [reason.text for reason in run.reasons if reason.kind != "note"]
+    texts = [causes.listed(run, reason) for reason in run.reasons if reason.kind != "note"]
     return texts if len(texts) > 1 else []
 
 
@@ -70,7 +70,7 @@ def notes(run: Run) -> list[str]:
     if run.unchanged:
         only = "" if run.verdict == "pass" else f"{_UNCHANGED}. "
         said.append(f"{only}The baseline's own answers were judged again by today's rules.")
-    said += [reason.text for reason in (*run.reasons, *run.warnings) if reason.kind == "note"]
+    said += [ended(reason.text) for reason in (*run.reasons, *run.warnings) if reason.kind == "note"]
     if run.comparison is None:
         return [*said, "Not compared with any baseline."]
     said.append(f"Compared with {_which(run.comparison.baseline)}.")
@@ -89,12 +89,12 @@ def _changed(run: Run) -> str:
 
 
 def _which(baseline: str) -> str:
-    return numbers.moments(_trimmed(shorten(baseline, _BASELINE_BYTES)))
+    return numbers.moments(trimmed(shorten(baseline, _BASELINE_BYTES)))
 
 
 def _accepted(accepted: Acceptance) -> str:
     """ "Accepted by octocat, 2026-05-04 10:00 UTC: label on #12."."""
-    by, why = shorten(accepted.by, _WHO_BYTES).strip(), _trimmed(shorten(accepted.why, _WHY_BYTES))
+    by, why = shorten(accepted.by, _WHO_BYTES).strip(), trimmed(shorten(accepted.why, _WHY_BYTES))
     at = numbers.moments(shorten(accepted.at, _WHO_BYTES))
     said = ", ".join(part for part in (f"Accepted by {by}" if by else "Accepted", at) if part)
     return f"{said}: {why}." if why else f"{said}."
@@ -102,12 +102,9 @@ def _accepted(accepted: Acceptance) -> str:
 
 def _passed(run: Run) -> str:
     """ "2 rules hold, t pass_rate rose 0.35 → 0.45", or what speaks against being sure."""
-    return "; ".join([*([_lowered(_UNCHANGED)] if run.unchanged else []), _rules_held(run)])
-
-
-def _lowered(text: str) -> str:
-    """A sentence after a colon; a name in capitals stays what it is."""
-    return text[:1].lower() + text[1:] if text[1:2].islower() else text
+    parts = [lowered(_UNCHANGED)] if run.unchanged else []
+    parts += causes.softened(run)
+    return "; ".join(parts if causes.has_dropped(run) else [*parts, _rules_held(run)])
 
 
 def _rules_held(run: Run) -> str:
@@ -119,22 +116,17 @@ def _rules_held(run: Run) -> str:
     idle = sum(compared_nothing(rule) for _, rule in rules)
     parts = []
     if warned:
-        parts += ["no rule failed", _whose(run, warned[0][0]) + _possible(warned[0][1])]
+        parts += ["no rule failed", whose(run, warned[0][0]) + _possible(warned[0][1])]
         if len(warned) > 1:
             parts.append(f"{numbers.counted(len(warned) - 1, 'more warning')} below")
     elif held:
         what = numbers.counted(held, "rule holds", "rules hold")
         moved = _headline_figure(run)
-        parts.append(f"{what}, {_whose(run, run)}{moved}" if moved else what)
+        parts.append(f"{what}, {whose(run, run)}{moved}" if moved else what)
     if idle:
         which = f"{numbers.counted(idle, 'rule')} " if parts else ""
         parts.append(f"{which}compared with nothing yet (`baseline.allow_missing`)")
     return "; ".join(parts)
-
-
-def _whose(run: Run, part: Run) -> str:
-    """ "gpt-4.1: " where there are several models."""
-    return f"{model_of(part)}: " if run.beside else ""
 
 
 def _unruled(run: Run) -> str:
@@ -152,7 +144,7 @@ def _headline_figure(run: Run) -> str:
         for rule in run.rules:
             same = (rule.task, rule.metric) == (task.name, metric)
             if same and rule.evidence is not None and not rule.anchor:
-                return _moved(rule)
+                return movements.moved(rule)
     return next((moved for task in run.tasks if (moved := _unruled_figure(run, task))), "")
 
 
@@ -163,7 +155,7 @@ def _unruled_figure(run: Run, task: TaskResult) -> str:
     before = compared.baseline_metrics.get(metric) if compared is not None else None
     if compared is None or now is None or before is None or compared.baseline_repeats != task.repeats:
         return ""
-    return _change(f"{task.name} {metric}", metric, before.value, now.value)
+    return movements.change(f"{task.name} {metric}", metric, before.value, now.value)
 
 
 def _possible(rule: RuleResult) -> str:
@@ -172,13 +164,13 @@ def _possible(rule: RuleResult) -> str:
         before, after = numbers.pair(rule.metric, rule.baseline, rule.now)
         direction = "drop" if rule.now < rule.baseline else "rise"
         return (
-            f"possible {direction} in {_name(rule)} {before} → {after}{_since(rule)}, within noise "
+            f"possible {direction} in {movements.name(rule)} {before} → {after}{movements.since(rule)}, within noise "
             f"({proof.cases(rule.evidence)})"
         )
     if rule.now is not None:
         value = numbers.figure(rule.metric, rule.now)
-        return f"{_name(rule)} {value} may lie beyond its limit ({', '.join(limits(rule))})"
-    return _trimmed(rule.text)
+        return f"{movements.name(rule)} {value} may lie beyond its limit ({', '.join(limits(rule))})"
+    return trimmed(rule.text)
 
 
 def _first_cause(run: Run) -> Reason | None:
@@ -188,53 +180,3 @@ def _first_cause(run: Run) -> Reason | None:
 
 def _is_cause(run: Run, reason: Reason) -> bool:
     return reason.kind in CAUSES[run.verdict]
-
-
-def _sentence(run: Run, reason: Reason) -> str:
-    """The numbers of the rule that failed against the baseline, else the reason's own text."""
-    if run.verdict == "regression" and reason.kind == _BASELINE_DROP:
-        for each in all_runs(run):
-            for rule in each.rules:
-                if (
-                    rule.outcome == "fail"
-                    and rule.evidence is not None
-                    and reason.text == _whose(run, each) + rule.text
-                ):
-                    return f"{_whose(run, each)}{_moved(rule)} ({_counts(rule.metric, rule.evidence)})"
-    return _trimmed(reason.text)
-
-
-def _trimmed(text: str) -> str:
-    return text.strip().removesuffix(".")
-
-
-def _name(rule: RuleResult) -> str:
-    name = " ".join(part for part in (rule.task, rule.metric) if part)
-    return f"{name} ({rule.slice})" if rule.slice else name
-
-
-def _moved(rule: RuleResult) -> str:
-    """ "json-call pass_rate fell 0.35 → 0.00"."""
-    if rule.baseline is None or rule.now is None:
-        return _name(rule)
-    return _change(_name(rule), rule.metric, rule.baseline, rule.now) + _since(rule)
-
-
-def _since(rule: RuleResult) -> str:
-    return f" {SINCE_ANCHOR}" if rule.anchor else ""
-
-
-def _change(name: str, metric: str, baseline: float, now: float) -> str:
-    before, after = numbers.pair(metric, baseline, now)
-    if baseline == now:
-        return f"{name} stayed at {after}"
-    return f"{name} {'fell' if now < baseline else 'rose'} {before} → {after}"
-
-
-def _counts(metric: str, evidence: Evidence) -> str:
-    """ "7 of 20 cases regressed, 1 fixed, p = 0.035"; of other metrics than the pass rate, "worse" and "better"."""
-    worse, better = ("regressed", "fixed") if metric == "pass_rate" else ("worse", "better")
-    parts = [f"{numbers.count(evidence.worse)} of {proof.cases(evidence)} {worse}"]
-    if evidence.better:
-        parts.append(f"{numbers.count(evidence.better)} {better}")
-    return ", ".join([*parts, *([proof.deciding(evidence)] if evidence.p is not None else [])])

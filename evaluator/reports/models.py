@@ -27,6 +27,11 @@ def model_of(run: Run) -> str:
     return run.subject.model if run.subject is not None else ""
 
 
+def whose(run: Run, part: Run) -> str:
+    """ "gpt-4.1: " before what is said of one of several models."""
+    return f"{model_of(part)}: " if run.beside else ""
+
+
 def model_rows(run: Run) -> list[ModelRow]:
     """A row for each model and task; none where there is one model."""
     return [_row(each, task) for each in all_runs(run) for task in each.tasks] if run.beside else []

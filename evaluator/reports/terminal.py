@@ -69,7 +69,7 @@ def render(run: Run, *, width: int = 120, colour: bool = False) -> str:
 
 
 def _headline(shown: View) -> str:
-    return f"{_line(shown.title)}: {_line(shown.said)} — {_line(shown.headline)}"
+    return f"{_named(shown.title, shown.said)} — {_line(shown.headline)}"
 
 
 def _top(shown: View) -> Iterator[str]:
@@ -94,7 +94,7 @@ def _witnesses(shown: View) -> Iterator[str]:
 
 def _fixes(shown: View) -> Iterator[str]:
     yield ""
-    yield from (f"  {_line(fix.model)}: {_line(fix.text)}" for fix in shown.fixes)
+    yield from (f"  {_named(fix.model, fix.text)}" for fix in shown.fixes)
     yield ""
     yield f"Figures and cases of {_line(shown.model)}:"
 
@@ -102,7 +102,7 @@ def _fixes(shown: View) -> Iterator[str]:
 def _bottom(shown: View) -> Iterator[str]:
     yield ""
     yield " · ".join(shown.facts)
-    yield from (f"  {_line(sentence.task)}: {_line(sentence.text)}" for sentence in shown.sentences)
+    yield from (f"  {_named(sentence.task, sentence.text)}" for sentence in shown.sentences)
 
 
 def _figures(shown: View) -> Table:
@@ -168,6 +168,11 @@ def _piece(piece: Piece) -> str:
     if isinstance(piece, Look):
         return piece.sign
     return log_text(piece.text, _CELL_BYTES) if isinstance(piece, Code) else log_text(piece, _LINE_BYTES)
+
+
+def _named(name: str, text: str) -> str:
+    """What is said of a name, which may end in a colon itself: two in a row could be taken for a command."""
+    return log_text(f"{_line(name)}: {_line(text)}", 2 * _LINE_BYTES)
 
 
 def _line(text: str) -> str:

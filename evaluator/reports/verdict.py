@@ -40,7 +40,7 @@ def look(run: Run) -> Look:
 
 def look_of_model(run: Run) -> Look:
     """The look of the verdict on a run's own model, whatever the others' are."""
-    return _look(verdict_of(run), certain=layer_of(run) is None and not _possible(run.rules))
+    return _look(verdict_of(run), certain=layer_of(run) is None and not _misgivings([run]))
 
 
 def is_calm(run: Run) -> bool:
@@ -62,10 +62,22 @@ def _doubts(run: Run) -> list[str]:
     """What makes a pass no green light."""
     if run.verdict != "pass":
         return []
-    possible = _possible([rule for each in (run, *run.beside) for rule in each.rules])
     layers = dict.fromkeys(layer for each in (run, *run.beside) if (layer := layer_of(each)) is not None)
     moved = [f"although {LAYER_NAMES[layer]} moved" for layer in layers]
-    return [*moved, *([f"with {possible}"] if possible else [])]
+    misgivings = _misgivings([run, *run.beside])
+    return [*moved, *([f"with {misgivings}"] if misgivings else [])]
+
+
+def _misgivings(runs: Sequence[Run]) -> str:
+    """ "a possible drop and cases left out", empty where nothing is held against a pass."""
+    possible = _possible([rule for each in runs for rule in each.rules])
+    return " and ".join([*([possible] if possible else []), *(["cases left out"] if any(map(_left_out, runs)) else [])])
+
+
+def _left_out(run: Run) -> bool:
+    """Whether cases of the baseline are gone or changed, so that they are compared with nothing."""
+    tasks = run.comparison.tasks if run.comparison is not None else []
+    return any(task.removed or task.not_comparable for task in tasks)
 
 
 def _possible(rules: Sequence[RuleResult]) -> str:

@@ -15,6 +15,7 @@ from evaluator.reports import (
     verdict,
     witnesses,
 )
+from evaluator.reports.phrases import ended
 from evaluator.reports.view_model import Listing, View
 from evaluator.results import Run
 
@@ -57,7 +58,7 @@ def view(run: Run) -> View:
         slices=sections.slices(run),
         canaries=sections.canaries(run),
         fingerprint=Listing(run.comparison.fingerprint if run.comparison is not None else ()),
-        warnings=Listing([reason.text for reason in run.warnings if reason.kind != "note"]),
+        warnings=Listing([ended(reason.text) for reason in run.warnings if reason.kind != "note"]),
         faults=sections.faults(run),
         task_notes=sections.task_notes(run),
         versions=Listing(facts.versions(run)),

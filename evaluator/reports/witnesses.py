@@ -5,6 +5,7 @@ from __future__ import annotations
 from evaluator.reports import numbers
 from evaluator.reports.escape import shorten
 from evaluator.reports.models import all_runs, model_of
+from evaluator.reports.phrases import sentence
 from evaluator.reports.verdict import layer_of, verdict_of
 from evaluator.reports.view_model import WitnessRow
 from evaluator.reports.words import LAYER_NAMES, STATES, WITNESSES, WitnessName, WitnessState
@@ -29,7 +30,7 @@ def witness_rows(run: Run) -> list[WitnessRow]:
             layer=WITNESSES[name][0],
             name=WITNESSES[name][1],
             models=models if len(models) < runs else (),
-            text=shorten(text, _TEXT_BYTES),
+            text=sentence(shorten(text, _TEXT_BYTES)),
         )
         for (name, state, text), models in sorted(said.items(), key=lambda item: order.index(item[0][0]))
     ]

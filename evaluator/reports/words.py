@@ -84,6 +84,12 @@ _MEND_VALIDATORS = (
     "No figure below can be trusted before this is settled. See what differs from the baseline: pin that package or "
     "scorer back or, if it is right now, accept a new baseline with `trapgate baseline accept`."
 )
+# Nobody can accept a run whose canaries failed.
+_MEND_CANARIES = (
+    "No figure below can be trusted before this is settled, and no such run becomes a baseline. Find out what changed: "
+    "`trapgate canaries` scores the recorded answers alone, and what differs from the baseline stands below. Pin the "
+    "versions of trapgate and its packages, or mend the scorer or the task's judge."
+)
 _NEW_BASELINE = "If it is meant, accept a new baseline with `trapgate baseline accept`."
 RECORD_AGAIN = (
     "Recordings that were made with another prompt, other tools, another model or other parameters cannot answer for "
@@ -111,7 +117,7 @@ NO_RATCHET = (
 )
 # (verdict, kind of reason) → what a person can do about it.
 ADVICE: dict[tuple[VerdictWord, str], str] = {
-    ("drift", "canary"): _MEND_VALIDATORS,
+    ("drift", "canary"): _MEND_CANARIES,
     ("drift", "validator"): _MEND_VALIDATORS,
     ("drift", "source"): f"Pin the task source to the commit of the baseline. {_NEW_BASELINE}",
     ("drift", "provider"): (

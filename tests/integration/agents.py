@@ -155,7 +155,7 @@ def only_hasty(script: Callable[[Received], Reply]) -> Callable[[Received], Repl
     change that makes the difference, and not the model."""
 
     def reply(request: Received) -> Reply:
-        asked = " ".join(str(message["content"]) for message in request.body["messages"])
+        asked = " ".join(str(message.get("content")) for message in request.body["messages"])
         return script(request) if "hastily" in asked else turn(request, right(order_of(request)))
 
     return reply

@@ -86,6 +86,19 @@ def answering(wrong: Sequence[int] = ()) -> Callable[[Received], Reply]:
     return script
 
 
+def only_seeded(script: Callable[[Received], Reply]) -> Callable[[Received], Reply]:
+    """Plays `script` where the change of `seeded` is, and is right where it is not: then it is the change that makes
+    the difference, and not the model."""
+    return lambda request: (script if "seed" in request.body else answering())(request)
+
+
+def seeded(folder: Path) -> None:
+    """A change of the parameters."""
+    path = folder / "trap.yaml"
+    text = path.read_text()
+    path.write_text(text.replace("params: {temperature: 0}", "params: {temperature: 0, seed: 1}"))
+
+
 def trapgate(
     folder: Path, *arguments: str, base_url: str = "http://127.0.0.1:9/v1", seconds: int = 120, **environ: str
 ) -> Any:

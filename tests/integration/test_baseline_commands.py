@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.integration.repository import TRAP, answering, trapgate, write_task
-from tests.servers.github_server import GitHubServer
+from tests.servers.github_server import Fault, GitHubServer
 from tests.servers.model_server import ModelServer
 
 ON_A_BRANCH = TRAP.replace("baseline: {path: .trap/baseline.json}", "baseline: {store: branch}")
@@ -74,6 +74,16 @@ def call(repository: Path, server: GitHubServer) -> Trapgate:
     return run
 
 
+@pytest.fixture
+def push(repository: Path, server: GitHubServer) -> Callable[[], None]:
+    """The commit that is checked out becomes that of main on GitHub."""
+
+    def run() -> None:
+        server.git.branches["main"] = git(repository, "rev-parse", "HEAD")
+
+    return run
+
+
 def test_a_run_is_accepted_into_the_branch_compared_with_and_shown(repository: Path, call: Trapgate) -> None:
     commit = git(repository, "rev-parse", "HEAD")
     done = call("baseline", "accept", "--why", "first")
@@ -92,12 +102,20 @@ def test_a_run_is_accepted_into_the_branch_compared_with_and_shown(repository: P
 
 
 def test_a_run_that_passed_moves_the_baseline_and_the_accepted_one_stays_the_anchor(
-    repository: Path, call: Trapgate
+    repository: Path, call: Trapgate, push: Callable[[], None]
 ) -> None:
     call("baseline", "accept", "--why", "first")
     git(repository, "commit", "--quiet", "--allow-empty", "-m", "second")
     assert call("run").returncode == 0
+    second = git(repository, "rev-parse", "HEAD")
+    early = call("baseline", "move")
+    assert (early.returncode, early.stdout) == (
+        3,
+        "trapgate-results/results.json does not move the baseline: there is no branch main on GitHub\n",
+    )
+    push()
     done = call("baseline", "move")
+    assert f"main at {second[:12]}" in done.stdout
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("baseline moved to trapgate-baselines: main at ")
     shown = call("baseline", "show")
@@ -121,13 +139,14 @@ def test_a_run_that_did_not_pass_does_not_move_the_baseline_and_says_why(reposit
     )
 
 
-def test_the_history_lists_who_when_and_how(repository: Path, call: Trapgate) -> None:
+def test_the_history_lists_who_when_and_how(repository: Path, call: Trapgate, push: Callable[[], None]) -> None:
     first = git(repository, "rev-parse", "HEAD")
     assert call("baseline", "history").stdout == "there is no baseline yet\n"
     call("baseline", "accept", "--why", "the first | of all")
     git(repository, "commit", "--quiet", "--allow-empty", "-m", "second")
     second = git(repository, "rev-parse", "HEAD")
     call("run")
+    push()
     call("baseline", "move")
     done = call("baseline", "history")
     lines = [line.split() for line in done.stdout.splitlines()]
@@ -158,6 +177,100 @@ def test_a_feature_branch_is_compared_with_the_default_branch(repository: Path, 
     git(repository, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
     git(repository, "checkout", "--quiet", "-b", "feature")
     assert "trapgate-baselines: main at " in call("baseline", "show").stdout
+
+
+PULL_REQUEST = {"GITHUB_ACTIONS": "true", "GITHUB_REF": "refs/pull/7/merge", "GITHUB_BASE_REF": "main"}
+QUEUE = {"GITHUB_ACTIONS": "true", "GITHUB_REF": "refs/heads/gh-readonly-queue/main/pr-7-0a1b2c"}
+
+
+@pytest.mark.parametrize(("environ", "what"), [(PULL_REQUEST, "a pull request"), (QUEUE, "a merge queue")])
+def test_a_job_on_what_is_not_merged_compares_with_the_base_and_replaces_nothing(
+    repository: Path, call: Trapgate, push: Callable[[], None], environ: dict[str, str], what: str
+) -> None:
+    call("baseline", "accept", "--why", "first")
+    push()
+    assert "trapgate-baselines: main at " in call("baseline", "show", **environ).stdout
+    assert call("run", **environ).returncode == 0
+    for arguments in ([], ["--branch", "main"]):
+        done = call("baseline", "move", *arguments, **environ)
+        assert (done.returncode, done.stdout) == (
+            3,
+            f"trapgate-results/results.json does not move the baseline: this job is about {what}, and what it "
+            "evaluates is not merged yet\n",
+        )
+    done = call("baseline", "accept", "--why", "no", **environ)
+    assert done.returncode == 2
+    assert f"this job is about {what}: its base only says with which baseline to compare" in done.stderr
+    assert "`--branch main`" in done.stderr
+    assert len(json.loads(call("baseline", "history", "--json").stdout)) == 1
+    assert call("baseline", "accept", "--why", "meant", "--branch", "release", **environ).returncode == 0
+
+
+def test_a_job_on_a_feature_branch_is_compared_with_the_default_branch_that_its_event_or_github_names(
+    repository: Path, call: Trapgate, server: GitHubServer, tmp_path: Path
+) -> None:
+    call("baseline", "accept", "--why", "first")
+    job = {"GITHUB_ACTIONS": "true", "GITHUB_REF": "refs/heads/feature"}
+    assert "trapgate-baselines: main at " in call("baseline", "show", **job).stdout
+    (tmp_path / "event.json").write_text('{"repository": {"default_branch": "main"}}')
+    server.fail("GET", "/repos/octo/agent$", *[Fault(404)] * 5)
+    told = {**job, "GITHUB_EVENT_PATH": str(tmp_path / "event.json")}
+    assert "trapgate-baselines: main at " in call("baseline", "show", **told).stdout
+    done = call("baseline", "show", **job)
+    assert done.returncode == 2
+    assert "which branch is the default one could not be told either" in done.stderr
+
+
+def test_allow_missing_does_not_let_a_run_pass_whose_baseline_was_renamed_away(
+    repository: Path, call: Trapgate, server: GitHubServer
+) -> None:
+    (repository / "trap.yaml").write_text(
+        ON_A_BRANCH.replace("{store: branch}", "{store: branch, allow_missing: true}")
+    )
+    assert call("run").returncode == 0, "none yet"
+    call("baseline", "accept", "--why", "first")
+    text = (repository / "trap.yaml").read_text()
+    assert "allow_missing: false" in text
+    (repository / "trap.yaml").write_text(text.replace("allow_missing: false", "allow_missing: true"))
+    done = call("run")
+    assert done.returncode == 0
+    assert "There is a baseline, and `baseline.allow_missing` is still true" in done.stdout
+    git(repository, "branch", "--move", "trunk")
+    server.default_branch = "trunk"
+    done = call("run")
+    assert done.returncode == 3, done.stdout
+    assert "there is none for trunk by trap.yaml while there are others (baselines/trap.yaml/main)" in done.stdout
+
+
+def test_what_others_wrote_is_printed_on_one_line_and_is_no_command_of_the_runner(
+    repository: Path, call: Trapgate
+) -> None:
+    why = "ok\n::error::forged\n##[add-mask]a \x1b[2J \u202e \udcff"
+    done = call("baseline", "accept", "--why", why.encode("utf-8", "surrogateescape"), GITHUB_ACTOR="eve\n::warning::x")
+    assert done.returncode == 0, done.stderr
+    shown = call("baseline", "show")
+    assert shown.returncode == 0, shown.stderr
+    said = shown.stdout + call("baseline", "history").stdout
+    assert not any(line.startswith("::") for line in said.splitlines())
+    assert "ok\\n: :error: :forged" in said
+    assert not any(raw in said for raw in ("##[", "\x1b", "\u202e"))
+    broken = (repository / "trapgate-results" / "results.json").read_text().replace('"refunds"', '"re\\n::error::f"')
+    (repository / "trapgate-results" / "results.json").write_text(broken)
+    refused = call("baseline", "accept", "--why", "x")
+    assert refused.returncode == 2
+    assert "re\\n: :error: :f" in refused.stderr
+
+
+def test_a_run_of_another_model_than_that_of_trap_yaml_is_not_accepted(repository: Path, call: Trapgate) -> None:
+    results = repository / "trapgate-results" / "results.json"
+    run = json.loads(results.read_text())
+    run["subject"]["model"] = "openai/another"
+    results.write_text(json.dumps(run))
+    done = call("baseline", "accept", "--why", "the new one")
+    assert done.returncode == 2
+    assert "it is of openai/another, and trap.yaml has " in done.stderr
+    assert "Change the model in trap.yaml first, and run again." in done.stderr
+    assert "(accept-model)" in done.stderr
 
 
 @pytest.mark.parametrize(

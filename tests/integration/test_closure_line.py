@@ -95,11 +95,18 @@ def test_a_change_that_spoils_one_group_is_a_regression_of_that_group_alone(acce
     assert ceilings[0].count("/") == 21
     assert len(same["rules"]) == 21
 
-    done, changed = run(accepted, continuing(accepted, wrong="tool_call/opener_retention"))
+    trap = accepted / "trap.yaml"
+    trap.write_text(trap.read_text() + "params: {seed: 7}\n")
+    spoilt, right = continuing(accepted, wrong="tool_call/opener_retention"), continuing(accepted)
+    done, changed = run(accepted, lambda request: (spoilt if request.body["seed"] == 7 else right)(request))
     assert (done.returncode, changed["verdict"]) == (1, "regression")
     assert [reason["text"] for reason in changed["reasons"]] == [
-        "closure pass_rate (tool_call/opener_retention), max_drop 0: 1.00 → 0.00 (8 cases worse, 0 better, p = 0.0039)."
+        "closure: over all its groups 8 of 168 cases do worse and 0 better, p = 0.0078."
     ]
+    [warned] = [reason["text"] for reason in changed["warnings"] if "possible drop" in reason["text"]]
+    assert warned.startswith(
+        "closure pass_rate (tool_call/opener_retention), max_drop 0: possible drop, 1.00 → 0.00 (8 cases worse, 0"
+    )
     task = changed["tasks"][0]
     assert set(task["metrics"]) == {"cost_usd", "input_tokens", "output_tokens"}
     group = task["slices"]["tool_call/opener_retention"]
@@ -109,7 +116,7 @@ def test_a_change_that_spoils_one_group_is_a_regression_of_that_group_alone(acce
         "whole_response_success": 0.0,
     }
     assert {attempt["transcript"]["structured"] for case in task["cases"] for attempt in case["attempts"]} == {
-        "completion:text"
+        "completion:text, seed 7"
     }
     comment = (accepted / "trapgate-results" / "comment.md").read_text()
     assert "tool\\_call/opener\\_retention" in comment or "`tool_call/opener_retention`" in comment

@@ -13,7 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.repository import ROOT, TRAP, answering, call, order_of, trapgate, write_task
+from tests.integration.repository import (
+    ROOT,
+    TRAP,
+    answering,
+    call,
+    only_seeded,
+    order_of,
+    seeded,
+    trapgate,
+    write_task,
+)
 from tests.servers.model_server import ModelServer, Reply
 from tests.unit.reports.rendered import page
 
@@ -71,13 +81,14 @@ def test_an_unchanged_model_passes(accepted):
 
 
 def test_a_wrong_amount_in_many_cases_blocks_and_names_the_argument(accepted):
-    done, results = run(accepted, answering(wrong=range(8)))
+    seeded(accepted)
+    done, results = run(accepted, only_seeded(answering(wrong=range(8))))
     assert (done.returncode, results["verdict"]) == (1, "regression")
     finding = results["comparison"]["tasks"][0]["regressed"][0]["findings"][0]
     assert (finding["path"], finding["wanted"], finding["got"]) == ("$.amount", 24.5, 49.0)
     comment = (accepted / "trapgate-results" / "comment.md").read_text()
     assert comment.splitlines()[0].startswith(
-        "### ❌ trapgate (refunds): regression — refunds `pass_rate` fell 1.00 → 0.20"
+        "### ❌ trapgate (refunds): regression — the change is the cause: refunds `pass_rate` fell 1.00 → 0.20"
     )
     assert "| `$.amount`" in comment
 
@@ -166,7 +177,7 @@ def test_an_own_canary_that_is_scored_otherwise_is_drift_and_no_call_is_made(acc
         done = trapgate(accepted, "run", base_url=server.base_url)
         assert server.requests == []
     assert done.returncode == 4, done.stdout + done.stderr
-    assert "Canary own/amount: expected passed score=1, got failed wrong_value" in done.stdout
+    assert "canary own/amount is judged failed (wrong_value), must" in done.stdout
 
 
 def test_an_unknown_price_under_a_cost_limit_is_refused_before_the_first_call(repository):
@@ -248,7 +259,7 @@ def test_the_answers_of_another_server_are_not_taken_up(accepted):
         with ModelServer(answering(range(10))) as other:
             done = trapgate(accepted, "run", base_url=other.base_url)
             assert len(other.requests) == 10
-    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.returncode == 4, done.stdout + done.stderr
     assert "belongs to another plan, fingerprint or endpoint and was set aside" in done.stdout
 
 
@@ -349,7 +360,8 @@ def test_hostile_answers_are_failures_of_the_model_and_harm_nothing(accepted):
         order = order_of(request)
         return Reply(text=HOSTILE[order]) if order < len(HOSTILE) else Reply(text=call(order))
 
-    done, results = run(accepted, script)
+    seeded(accepted)
+    done, results = run(accepted, only_seeded(script))
     assert done.returncode == 1, done.stdout + done.stderr
     assert results["tasks"][0]["scored"] == 10
     comment = (accepted / "trapgate-results" / "comment.md").read_text()

@@ -28,6 +28,8 @@ class ActionsRunner:
         self.home = root / "home"
         self.base, self.head = server.commit("base"), server.commit("head")
         server.merge_bases[self.base, self.head] = self.base
+        server.git.branches["main"] = self.head
+        self.merge = server.commit("merge of head into base", (self.base, self.head))
 
     def write(self, files: dict[str, str]) -> None:
         """Files of the checkout."""
@@ -35,6 +37,19 @@ class ActionsRunner:
             path = self.workspace / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
+
+    def check_out(self, commit: str) -> None:
+        """A checkout of `commit` in the workspace, as shallow as it gets: git knows its id and nothing else."""
+        git = self.workspace / ".git"
+        for folder in ("objects", "refs"):
+            (git / folder).mkdir(parents=True, exist_ok=True)
+        (git / "HEAD").write_text(f"{commit}\n", encoding="utf-8")
+
+    def at(self, commit: str, ref: str = "refs/heads/main") -> dict[str, str]:
+        """What the environment says of a run of `commit`, which is checked out and the tip of its branch."""
+        self.check_out(commit)
+        self.server.git.branches[ref.removeprefix("refs/heads/")] = commit
+        return {"GITHUB_SHA": commit, "GITHUB_REF": ref}
 
     def on_base(self, path: str, data: str | bytes) -> None:
         """A file of the base."""
@@ -53,7 +68,10 @@ class ActionsRunner:
         }
 
     def environ(self, event_name: str, event: dict[str, Any], **inputs: str) -> dict[str, str]:
-        """The environment of the step. Every declared input is there, an omitted one empty."""
+        """The environment of the step, with the event's commit checked out. Every declared input is there, an omitted
+        one empty."""
+        commit = self.merge if event_name.startswith("pull_request") else self.head
+        self.check_out(commit)
         self.event_path.write_text(json.dumps(event), encoding="utf-8")
         declared = (
             *("config", "model", "tasks", "baseline", "github-token", "comment", "output", "unsafe-judges"),
@@ -68,7 +86,7 @@ class ActionsRunner:
             "GITHUB_EVENT_NAME": event_name,
             "GITHUB_EVENT_PATH": str(self.event_path),
             "GITHUB_REPOSITORY": self.server.repository,
-            "GITHUB_SHA": self.head,
+            "GITHUB_SHA": commit,
             "GITHUB_REF": "refs/pull/7/merge",
             "GITHUB_JOB": "evals",
             "GITHUB_WORKSPACE": str(self.workspace),

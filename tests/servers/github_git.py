@@ -95,7 +95,7 @@ class GitDatabase:
             if sha not in seen:
                 seen.add(sha)
                 yield sha
-                waiting += self.commits[sha].parents
+                waiting += self.commits[sha].parents if sha in self.commits else ()
 
     def status(self, base: str, head: str) -> str | None:
         """How `head` stands to `base`, in the words of a comparison; None where they have nothing in common."""
@@ -196,19 +196,23 @@ def matching(server: GitHubServer, prefix: str) -> list[dict[str, Any]]:
 
 
 def tree(server: GitHubServer, sha: str) -> dict[str, Any]:
-    """A `git-tree`, listed with all that is below."""
+    """A `git-tree` as it is listed where nothing asks for `recursive`: what is in the folder, and no more."""
     url = f"{server.api_url}/repos/{server.repository}/git"
-    files = server.git.trees[sha]
-    entries: list[dict[str, Any]] = [
-        {"path": path, "mode": mode, "type": "blob", "sha": blob, "size": len(server.git.blobs[blob])}
-        | {"url": f"{url}/blobs/{blob}"}
-        for path, (mode, blob) in sorted(files.items())
-    ]
-    for folder in sorted({path[:place] for path in files for place, letter in enumerate(path) if letter == "/"}):
-        inside = _digest("tree", [folder, sha])
-        entries.append(
-            {"path": folder, "mode": "040000", "type": "tree", "sha": inside, "url": f"{url}/trees/{inside}"}
-        )
+    entries: list[dict[str, Any]] = []
+    below: dict[str, dict[str, tuple[str, str]]] = {}
+    for path, (mode, blob) in sorted(server.git.trees[sha].items()):
+        name, _, rest = path.partition("/")
+        if rest:
+            below.setdefault(name, {})[rest] = (mode, blob)
+        elif mode == "160000":
+            entries.append({"path": name, "mode": mode, "type": "commit", "sha": blob})
+        else:
+            size = len(server.git.blobs[blob])
+            entry = {"path": name, "mode": mode, "type": "blob", "sha": blob, "size": size}
+            entries.append(entry | {"url": f"{url}/blobs/{blob}"})
+    for name, files in below.items():
+        inside = server.git.add_tree(files)
+        entries.append({"path": name, "mode": "040000", "type": "tree", "sha": inside, "url": f"{url}/trees/{inside}"})
     return {"sha": sha, "url": f"{url}/trees/{sha}", "tree": entries, "truncated": False}
 
 

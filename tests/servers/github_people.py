@@ -116,7 +116,7 @@ def _side(server: GitHubServer, ref: str, sha: str) -> dict[str, Any]:
         "ref": ref,
         "sha": sha,
         "user": user(server, owner, "User"),
-        "repo": _repository(server),
+        "repo": repository(server),
     }
 
 
@@ -129,7 +129,7 @@ _LINKED = re.findall(
 )
 
 
-def _repository(server: GitHubServer) -> dict[str, Any]:
+def repository(server: GitHubServer) -> dict[str, Any]:
     owner, name = server.repository.split("/")
     api, page = f"{server.api_url}/repos/{server.repository}", f"{server.root}/{server.repository}"
     return {
@@ -148,7 +148,7 @@ def _repository(server: GitHubServer) -> dict[str, Any]:
         "homepage": None,
         "language": None,
         "mirror_url": None,
-        "default_branch": "main",
+        "default_branch": server.default_branch,
         "url": api,
         "html_url": page,
         "clone_url": f"{page}.git",

@@ -25,8 +25,8 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.servers import github_git
-from tests.servers.github_git import GitDatabase, RefusedError
-from tests.servers.github_people import NOW, alone, permission, pull_request
+from tests.servers.github_git import Commit, GitDatabase, RefusedError
+from tests.servers.github_people import NOW, alone, permission, pull_request, repository
 from tests.servers.github_people import user as _user
 
 PREFIX = "/api/v3"
@@ -67,6 +67,7 @@ class GitHubServer:
 
     def __init__(self, repository: str = "octo/agent") -> None:
         self.repository = repository
+        self.default_branch = "main"
         self.identity = ACTIONS_BOT
         self.granted = {"contents: read", "metadata: read", "pull-requests: write"}
         self.hides_what_is_denied = False
@@ -107,10 +108,12 @@ class GitHubServer:
         """The next requests of `method` whose path matches the regular expression `path` meet these, one each."""
         self._faults += [(method, path, fault) for fault in faults]
 
-    def commit(self, name: str = "base") -> str:
+    def commit(self, name: str = "base", parents: tuple[str, ...] = ()) -> str:
         """A commit that exists, with an id made from `name`."""
         sha = hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
         self.commits.add(sha)
+        if parents:
+            self.git.commits[sha] = Commit(self.git.add_tree({}), parents, name)
         return sha
 
     def add_file(self, path: str, data: bytes, commit: str) -> None:
@@ -196,6 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
         repo = f"/repos/{re.escape(self.github.repository)}"
         routes = {
             ("GET", r"/user"): self._user,
+            ("GET", repo): self._repository,
             ("GET", repo + r"/issues/(\d+)/comments"): self._list,
             ("POST", repo + r"/issues/(\d+)/comments"): self._create,
             ("PATCH", repo + r"/issues/comments/(\d+)"): self._edit,
@@ -234,6 +238,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._error(403, "Resource not accessible by integration")
         else:
             self._json(200, _user(self.github, login, kind) | _PUBLIC)
+
+    def _repository(self, received: Received) -> None:
+        if self._allowed("metadata: read"):
+            self._json(200, repository(self.github))
 
     def _list(self, received: Received, number: str) -> None:
         size, page = int(received.query.get("per_page", "30")), int(received.query.get("page", "1"))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evaluator import control
 from evaluator.comparison import pair
-from evaluator.control import Answer, Suspicion
+from evaluator.control import Answer, Chosen, Suspicion
 from evaluator.results import Attempt, Control, TaskResult
 from tests.unit.builders import failed_call, scored, task_result
 
@@ -41,6 +41,10 @@ def said(stored: Outcomes, then: Outcomes, base: Outcomes, change: Outcomes) -> 
 
 def every(passed: Sequence[bool], count: int = 6) -> dict[str, list[bool]]:
     return {f"c{number}": list(passed) for number in range(count)}
+
+
+def each(ids: Sequence[str], passed: list[bool]) -> dict[str, list[bool]]:
+    return {case: passed for case in ids}  # noqa: C420 - the rule against a shared list says so
 
 
 PASS, FAIL = every([True]), every([False])
@@ -161,34 +165,112 @@ def test_one_drop_that_the_change_has_to_answer_for_is_enough(words: list[Any], 
     assert control.overall([Answer(word=word, text="") for word in words]) == together
 
 
-def test_suspicions_take_turns_within_the_budget_and_critical_ones_are_not_crowded_out() -> None:
-    many = suspicion([f"c{n}" for n in range(30)])
-    lone = msgspec.structs.replace(suspicion(["x"]), task="u")
-    chosen = control.chosen([many, lone], most=4, repeats=1, alpha=ALPHA)
+def picked(suspicions: Sequence[Suspicion], most: int = 20, seed: str = "s") -> Chosen:
+    chosen = control.chosen(suspicions, most=most, alpha=ALPHA, seed=seed)
     assert chosen is not None
-    assert chosen.cases == {"t": ["c0", "c1", "c2"], "u": ["x"]}
+    return chosen
+
+
+def test_suspicions_take_turns_within_the_budget_and_a_lone_case_is_not_crowded_out() -> None:
+    many = suspicion([f"c{n:02}" for n in range(30)])
+    lone = msgspec.structs.replace(suspicion(["x"]), task="u")
+    chosen = picked([many, lone], most=4)
+    assert sorted(task for task, _ in chosen.attempts) == ["t", "t", "t", "u"]
     assert chosen.left == 27
-    assert chosen.attempts == 4  # for the lone case: C(8, 4) = 70 arrangements
+    assert chosen.attempts["u", "x"] == 5  # C(10, 5) = 252 arrangements, at half of alpha
     assert not chosen.anchor
 
 
-@pytest.mark.parametrize(("cases", "attempts"), [(1, 4), (2, 3), (3, 2), (5, 2), (6, 1), (20, 1)])
+def test_which_cases_are_asked_cannot_be_known_beforehand_and_is_a_fair_draw() -> None:
+    many = suspicion([f"c{n:02}" for n in range(40)])
+    draws = [set(picked([many], most=10, seed=str(seed)).attempts) for seed in range(200)]
+    assert len({frozenset(draw) for draw in draws}) > 190
+    often = [sum(("t", case) in draw for draw in draws) for case in many.cases]
+    assert 20 < min(often) <= max(often) < 85
+
+
+@pytest.mark.parametrize(("cases", "attempts"), [(1, 4), (2, 3), (3, 3), (20, 3)])
 def test_few_cases_are_asked_more_often(cases: int, attempts: int) -> None:
-    chosen = control.chosen([suspicion([f"c{n}" for n in range(cases)])], most=20, repeats=1, alpha=ALPHA)
-    assert chosen is not None
-    assert chosen.attempts == attempts
+    assert set(picked([suspicion([f"c{n}" for n in range(cases)])]).attempts.values()) == {attempts}
+
+
+def test_each_critical_case_can_tell_by_itself() -> None:
+    chosen = picked([suspicion(["a", "b", "c"], lone=True)])
+    assert set(chosen.attempts.values()) == {4}
 
 
 def test_the_anchor_is_asked_only_where_nothing_is_suspected_against_the_baseline() -> None:
     near, far = suspicion(["a"]), suspicion(["b"], anchor=True)
-    both = control.chosen([near, far], most=20, repeats=3, alpha=ALPHA)
-    alone = control.chosen([far], most=20, repeats=3, alpha=ALPHA)
-    assert both is not None
-    assert alone is not None
-    assert (both.anchor, both.cases) == (False, {"t": ["a"]})
-    assert (alone.anchor, alone.cases) == (True, {"t": ["b"]})
+    both, alone = picked([near, far]), picked([far])
+    assert (both.anchor, list(both.attempts)) == (False, [("t", "a")])
+    assert (alone.anchor, list(alone.attempts)) == (True, [("t", "b")])
 
 
 def test_nothing_is_chosen_without_a_case_or_a_budget() -> None:
-    assert control.chosen([suspicion([])], most=20, repeats=1, alpha=ALPHA) is None
-    assert control.chosen([suspicion(["a"])], most=0, repeats=1, alpha=ALPHA) is None
+    assert control.chosen([suspicion([])], most=20, alpha=ALPHA, seed="") is None
+    assert control.chosen([suspicion(["a"])], most=0, alpha=ALPHA, seed="") is None
+
+
+# What would let a change hide behind a model that moved
+
+
+def test_one_case_that_the_base_always_passes_and_the_change_never_does_is_no_models_fault() -> None:
+    ids = [f"c{n:02}" for n in range(20)]
+    stored, then, change = each(ids, [True]), each(ids, [False]), each(ids, [False] * 3)
+    base = {case: [case == "c07"] * 3 for case in ids}
+    assert said(stored, then, base=base, change=change).word == "unclear"
+    assert said(stored, then, base=change, change=change).word == "fell"
+
+
+def test_cases_that_were_lucky_then_do_not_make_the_base_fall_by_themselves() -> None:
+    """A hard suite: the suspected cases passed by chance, and fail again with the base as it always was."""
+    ids = [f"c{n:03}" for n in range(60)]
+    lucky = ids[:8]
+    stored = task({case: [case in lucky] for case in ids})
+    then = task({case: [False] for case in ids})
+    arm = [task({case: [False] * 3 for case in lucky})]
+    answer = control.answer(suspicion(lucky), Control(base=arm, change=arm), pair(stored, then), ALPHA)
+    assert answer.word == "fell"  # nothing at all is left of what the task did
+    half = [task({case: [case < "c004", False, case < "c002"] for case in lucky})]
+    answer = control.answer(suspicion(lucky), Control(base=half, change=arm), pair(stored, then), ALPHA)
+    assert answer.word != "fell"
+
+
+def test_a_few_asked_cases_do_not_excuse_the_many_that_were_not() -> None:
+    ids = [f"c{n:02}" for n in range(40)]
+    stored, then = task(each(ids, [True])), task(each(ids, [False]))
+
+    def word(asked: int) -> str:
+        arm = [task(each(ids[:asked], [False] * 3))]
+        return control.answer(suspicion(ids), Control(base=arm, change=arm), pair(stored, then), ALPHA).word
+
+    assert [word(asked) for asked in (1, 9, 19, 20, 40)] == ["unclear", "unclear", "unclear", "fell", "fell"]
+
+
+def test_the_answers_of_the_baselines_arm_say_nothing_of_a_drop_since_the_anchor() -> None:
+    arms = Control(base=[task(FAIL)], change=[task(FAIL)])
+    suspect = suspicion(list(PASS), anchor=True)
+    assert control.answer(suspect, arms, pair(task(PASS), task(FAIL)), ALPHA).word == "silent"
+
+
+def test_answers_to_another_case_of_the_same_name_are_none() -> None:
+    other = task(FAIL, changed=list(FAIL))
+    answer = control.answer(
+        suspicion(list(PASS)), Control(base=[other], change=[other]), pair(task(PASS), task(FAIL)), ALPHA
+    )
+    assert answer.word == "silent"
+
+
+def test_a_lone_case_fell_only_where_the_base_never_passes_it() -> None:
+    one, none = task({"c0": [True]}), task({"c0": [False]})
+    lone = suspicion(["c0"], lone=True)
+
+    def word(base: Sequence[bool]) -> str:
+        arms = Control(base=[task({"c0": base})], change=[task({"c0": [False] * 4})])
+        return control.answer(lone, arms, pair(one, none), ALPHA).word
+
+    assert [word(base) for base in ([False] * 4, [True, False, False, False], [True] * 4)] == [
+        "fell",
+        "unclear",
+        "holds",
+    ]

@@ -539,6 +539,27 @@ def test_holm_is_the_closure_of_bonferronis_test():
         assert statistics.holm(p_values) == pytest.approx(by_closure(p_values))
 
 
+def test_weighted_holm_is_the_closure_of_the_weighted_bonferroni_test():
+    rng = random.Random(26)
+    for _ in range(2_000):
+        n = rng.randint(1, 6)
+        p_values = [rng.choice([rng.random(), rng.random() / 50, 0.01, 0.0, 1.0]) for _ in range(n)]
+        weights = [rng.choice([1.0, 0.5, 0.25, 1 / 21]) for _ in range(n)]
+        oracle = [0.0] * n
+        for size in range(1, n + 1):
+            for members in itertools.combinations(range(n), size):
+                whole = sum(weights[i] for i in members)
+                p = min(1.0, *(p_values[i] * whole / weights[i] for i in members), 1.0)
+                for i in members:
+                    oracle[i] = max(oracle[i], p)
+        assert statistics.holm(p_values, weights) == pytest.approx(oracle)
+
+
+@given(st.lists(st.floats(0, 1), max_size=30))
+def test_equal_weights_are_no_weights(p_values):
+    assert statistics.holm(p_values, [1 / 7] * len(p_values)) == pytest.approx(statistics.holm(p_values))
+
+
 def test_holm_worked_by_hand():
     assert statistics.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
 

@@ -398,6 +398,22 @@ def test_what_a_person_may_accept(verdict: str, kinds: list[str], layer: str | N
         assert (gate.exit_code(whole), gate.exit_code(accepted)) == (gate.EXIT_CODES[whole.verdict], 0)
 
 
+@pytest.mark.parametrize("kind", ["floor", "coverage", "baseline", "stale", "canary", "validator"])
+def test_what_hides_under_an_acceptable_verdict_cannot_be_accepted(kind: str) -> None:
+    hidden = [Reason(kind="rule", text="possible drop."), Reason(kind=kind, text="hidden.")]
+    whole = msgspec.structs.replace(run_with("inconclusive", ["comparison"]), warnings=hidden)
+    assert gate.acceptable(whole) == "this cannot be accepted: hidden."
+
+
+def test_a_floor_under_removed_cases_cannot_be_accepted() -> None:
+    before = task_result(outcomes(100, 0))
+    now = task_result(outcomes(10, 80))
+    rules = [Rule(metric="pass_rate", min=0.9), Rule(metric="pass_rate", max_drop=0.0)]
+    one = judged_against(baseline(before, None), now, *rules).run
+    assert one.verdict == "inconclusive"
+    assert "this cannot be accepted: t pass_rate, min 0.9: it is 0.1111" in gate.acceptable(one)
+
+
 def test_a_change_of_many_cases_can_be_accepted_and_unscored_attempts_cannot() -> None:
     before = task_result(outcomes(20, 0))
     changed = task_result(outcomes(20, 0), changed=[f"c{n:03}" for n in range(5)])
@@ -432,3 +448,105 @@ def test_reasons_of_every_layer_are_said_whatever_the_verdict_rests_on() -> None
     assert known.verdict == "regression"
     assert movers[0] in known.warnings
     assert state.baseline.anchor is None
+
+
+# Ways in which a change could have got a pass although cases got worse
+
+
+def test_a_case_that_lacks_an_attempt_does_not_vanish_from_the_share_that_always_passes() -> None:
+    def five_times(broken: int) -> TaskResult:
+        def attempts(bad: bool) -> list[Attempt]:
+            if bad:
+                return [scored(False, n) for n in range(1, 5)] + [failed_call("timeout", 5)]
+            return [scored(True, n) for n in range(1, 6)]
+
+        return task_result({f"c{n:03}": attempts(n < broken) for n in range(100)}, repeats=5)
+
+    for rule in (
+        Rule(metric="all_k_pass_rate", max_drop=0.0),
+        Rule(metric="all_k_pass_rate", max_drop=0.0, on_noise="fail"),
+        Rule(metric="all_k_pass_rate", min=0.95),
+    ):
+        one = judged_against(baseline(five_times(0), None), five_times(25), rule).run
+        assert one.verdict == "inconclusive", rule
+
+
+def test_new_cases_do_not_fill_the_gaps_among_old_ones() -> None:
+    old = {f"c{n:03}": [scored(True)] for n in range(100)}
+    gaps = old | {f"c{n:03}": [failed_call("timeout")] for n in range(10)}
+    new = {f"n{n:03}": [scored(True)] for n in range(900)}
+    state = baseline(task_result(old), None)
+    assert judged_against(state, task_result(gaps)).run.verdict == "inconclusive"
+    one = judged_against(state, task_result(gaps | new)).run
+    assert one.verdict == "inconclusive"
+    assert "90 of 100 planned attempts at the baseline's cases were scored" in " ".join(r.text for r in one.reasons)
+
+
+def test_cases_that_were_removed_or_edited_within_the_tolerance_are_named_in_the_first_lines() -> None:
+    before = task_result(outcomes(100, 0))
+    now = task_result(outcomes(98, 0), changed=["c003"])
+    one = judged_against(baseline(before, None), now).run
+    assert one.verdict == "pass"
+    assert one.warnings[0] == Reason(
+        kind="note",
+        task="t",
+        text="t: of the baseline's cases 2 removed (c098, c099) and 1 changed (c003): they are compared with nothing.",
+    )
+
+
+def test_another_retry_or_more_repeats_are_not_asking_alike() -> None:
+    subject = Subject(model="m")
+    state = with_subject(baseline(task_result(outcomes(20, 0)), None), subject)
+    same, worse = Rule(metric="pass_rate", max_drop=0.0), task_result(outcomes(8, 12))
+    assert judged_against(state, worse, same, subject=subject).alike
+    for other in (msgspec.structs.replace(worse, tries=3), msgspec.structs.replace(worse, repeats=2)):
+        assert not judged_against(state, other, same, subject=subject).alike
+
+
+def test_noise_that_a_strict_rule_fails_is_not_called_the_models_fault() -> None:
+    subject = Subject(model="m")
+    state = with_subject(baseline(task_result(outcomes(12, 0)), None), subject)
+    strict = Rule(metric="pass_rate", max_drop=0.0, on_noise="fail")
+    one = judged_against(state, task_result(outcomes(11, 1)), strict, subject=subject).run
+    assert (one.verdict, one.layer) == ("regression", None)
+
+
+def test_a_critical_case_is_not_acquitted_where_it_does_worse_than_the_base() -> None:
+    state, now = critical_pair()
+    base = [task_result({"c019": [scored(True, n) for n in range(1, 5)]}, repeats=4)]
+    change = [task_result({"c019": [scored(n == 1, n) for n in range(1, 5)]}, repeats=4)]
+    one = judged_against(state, now, control=Control(base=base, change=change), **OTHER_PROMPT).run
+    assert one.verdict == "regression"
+
+
+def test_a_chosen_task_that_the_baseline_does_not_know_is_compared_with_nothing() -> None:
+    state = baseline(task_result(outcomes(20, 0)), None)
+    other = task_result(outcomes(20, 0), name="other")
+    one = judged_against(state, other, selection=["other"], unselected=["t"]).run
+    assert one.verdict == "inconclusive"
+    assert "the baseline has none of the tasks that were chosen" in " ".join(reason.text for reason in one.reasons)
+
+
+def test_a_drop_since_the_anchor_that_is_the_drop_since_the_baseline_has_the_same_cause() -> None:
+    whole, worse = task_result(outcomes(20, 0)), task_result(outcomes(8, 12))
+    ids = {case: None for case in outcomes(20, 0) if case >= "c008"}
+    control = arms(ids, base=False, change=False, count=3)
+    one = judged_against(baseline(whole, whole), worse, control=control, **OTHER_PROMPT).run
+    assert (one.verdict, one.layer) == ("drift", "model")
+    older = task_result(outcomes(20, 0))
+    before = task_result(outcomes(17, 3))
+    ratchet = judged_against(baseline(before, older), worse, control=control, **OTHER_PROMPT).run
+    assert (ratchet.verdict, ratchet.layer) == ("regression", None)
+
+
+def test_where_nothing_differs_from_baseline_and_anchor_no_drop_is_the_changes() -> None:
+    subject = Subject(model="m")
+    state = with_subject(baseline(task_result(outcomes(17, 3)), task_result(outcomes(20, 0))), subject)
+    anchor = state.baseline.anchor
+    assert anchor is not None
+    worse = task_result(outcomes(2, 18))
+    assert judged_against(state, worse, subject=subject).run.layer is None
+    same = msgspec.structs.replace(anchor, run=msgspec.structs.replace(anchor.run, subject=subject))
+    state = Found(state.where, msgspec.structs.replace(state.baseline, anchor=same))
+    one = judged_against(state, worse, subject=subject).run
+    assert (one.verdict, one.layer) == ("drift", "model")

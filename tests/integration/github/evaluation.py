@@ -97,7 +97,8 @@ def accepted_before(server: GitHubServer, commit: str, by: str = "carol") -> Non
 
 
 def moved_before(server: GitHubServer, commit: str) -> None:
-    """A baseline of main that moved by itself."""
+    """A baseline of main that moved by itself when main was at `commit`."""
+    server.git.branches["main"] = commit
     store(server).write(
         msgspec.structs.replace(a_run(), commit=commit), by_itself("2026-01-01T01:00:00+00:00"), place()
     )

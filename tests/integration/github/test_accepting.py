@@ -5,16 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
-from evaluator.results import Acceptance, Reason, Run, VerdictWord
+from evaluator import gate
+from evaluator.baselines.acceptances import Kept
+from evaluator.baselines.accepted import accepted
+from evaluator.cases import Subject
+from evaluator.comparison import pair
+from evaluator.config.types import GateConfig, Rule
+from evaluator.results import Acceptance, Evidence, Reason, RuleResult, Run, VerdictWord
+from evaluator.rules import Facts
 from tests.integration.github.evaluation import (
     CONFIG,
     DROP,
     FLOOR,
     LABEL,
     MAIN,
+    MODEL,
     ON_A_BRANCH,
     Evaluation,
     a_regression,
@@ -28,6 +38,7 @@ from tests.integration.github.evaluation import (
 )
 from tests.servers.actions_runner import ActionsRunner
 from tests.servers.github_server import Fault, GitHubServer
+from tests.unit import builders
 
 COVERAGE = Reason(kind="coverage", task="refunds", text="refunds: 3 of 4 planned attempts were scored.")
 CHANGED = Reason(kind="comparison", task="refunds", text="refunds: 50% of the baseline's cases can be compared.")
@@ -159,16 +170,18 @@ def on_a_branch(runner: ActionsRunner, server: GitHubServer) -> ActionsRunner:
 def test_an_acceptance_is_kept_under_the_head_commit(on_a_branch: ActionsRunner, server: GitHubServer) -> None:
     runner = on_a_branch
     assert perform(runner.environ("pull_request", labeled(runner)), Evaluation(a_regression()))[0] == 0
-    kept = store(server).remembered(runner.head)
-    assert kept is not None
-    assert (kept.by, kept.why, kept.explicit) == ("alice", f"label {LABEL} on #7", True)
-    assert store(server).remembered(runner.base) is None
+    [kept] = store(server).remembered(runner.head)
+    assert kept.bound == (runner.head, 7, "main", "trap.yaml")
+    assert kept.accepted.reasons == [("", "rule", "refunds", "pass_rate")]
+    by = kept.acceptance
+    assert (by.by, by.why, by.explicit) == ("alice", f"label {LABEL} on #7", True)
+    assert store(server).remembered(runner.base) == []
 
 
 @pytest.mark.parametrize("run", [a_regression(FLOOR), a_run()])
 def test_what_was_not_accepted_is_not_kept(on_a_branch: ActionsRunner, server: GitHubServer, run: Run) -> None:
     perform(on_a_branch.environ("pull_request", labeled(on_a_branch)), Evaluation(run))
-    assert store(server).remembered(on_a_branch.head) is None
+    assert store(server).remembered(on_a_branch.head) == []
 
 
 def test_without_permission_to_keep_it_an_acceptance_holds_for_its_run_and_the_report_says_so(
@@ -182,17 +195,26 @@ def test_without_permission_to_keep_it_an_acceptance_holds_for_its_run_and_the_r
     assert "`permissions: {contents: write}`" in note
 
 
-def remembered(server: GitHubServer, head: str) -> None:
-    accepted = Acceptance(by="alice", at="2026-01-02T00:00:00+00:00", why=f"label {LABEL} on #7")
-    store(server).remember(head, accepted)
+def remembered(server: GitHubServer, head: str, run: Run | None = None, **other: Any) -> None:
+    """That alice accepted what `run` says of #7 into main."""
+    by = Acceptance(by="alice", at="2026-01-02T00:00:00+00:00", why=f"label {LABEL} on #7")
+    kept = Kept(
+        head=head,
+        pull_request=7,
+        base="main",
+        config="trap.yaml",
+        acceptance=by,
+        accepted=accepted(run or a_regression()),
+    )
+    store(server).remember(msgspec.structs.replace(kept, **other))
 
 
 def on_merge(runner: ActionsRunner, server: GitHubServer, **inputs: str) -> dict[str, str]:
     """The environment of the push of #7's merge."""
-    merge = server.commit("merge")
+    merge = server.commit("merge", (runner.base, runner.head))
     server.pulls[7] = {"head": runner.head, "base_ref": "main", "merge_commit": merge}
-    environ = runner.environ("push", MAIN, **{"move_baseline": "true", **inputs})
-    return environ | {"GITHUB_SHA": merge, "GITHUB_REF": "refs/heads/main"}
+    environ = runner.environ("push", {**MAIN, "before": runner.base}, **{"move_baseline": "true", **inputs})
+    return environ | runner.at(merge)
 
 
 def test_the_push_of_the_merge_moves_the_baseline_in_the_name_of_who_accepted_it(
@@ -267,21 +289,27 @@ def test_a_job_that_does_not_move_the_baseline_asks_nobody_who_accepted_the_merg
     assert perform(on_merge(on_a_branch, server, move_baseline=""), Evaluation(a_regression()))[0] == 1
 
 
-def test_the_merge_queue_accepts_what_was_accepted_at_the_pull_requests_head(
-    on_a_branch: ActionsRunner, server: GitHubServer
-) -> None:
-    runner = on_a_branch
-    server.pulls[7] = {"head": runner.head, "base_ref": "main", "merge_commit": None}
-    queued = server.commit("queued")
+def in_the_queue(runner: ActionsRunner, server: GitHubServer, number: int = 7, behind: str = "") -> dict[str, str]:
+    """The environment of the merge group that #`number` is the last one of; `behind`: what it was merged onto there,
+    the base unless other pull requests are in the group as well."""
+    server.pulls[number] = {"head": runner.head, "base_ref": "main", "merge_commit": None}
+    queued = server.commit("queued", (behind or runner.base, runner.head))
     event = {
         "merge_group": {
             "base_sha": runner.base,
             "base_ref": "refs/heads/main",
             "head_sha": queued,
-            "head_ref": f"refs/heads/gh-readonly-queue/main/pr-7-{runner.base}",
+            "head_ref": f"refs/heads/gh-readonly-queue/main/pr-{number}-{runner.base}",
         }
     }
-    environ = runner.environ("merge_group", event, move_baseline="true") | {"GITHUB_SHA": queued}
+    return runner.environ("merge_group", event, move_baseline="true") | runner.at(queued)
+
+
+def test_the_merge_queue_accepts_what_was_accepted_at_the_pull_requests_head(
+    on_a_branch: ActionsRunner, server: GitHubServer
+) -> None:
+    runner = on_a_branch
+    environ = in_the_queue(runner, server)
     assert perform(environ, Evaluation(a_regression()))[0] == 1
     remembered(server, runner.head)
     assert perform(environ, Evaluation(a_regression()))[0] == 0
@@ -297,3 +325,162 @@ def test_a_broken_memory_of_acceptances_accepts_nothing(on_a_branch: ActionsRunn
     evaluation = Evaluation(a_regression())
     assert perform(on_merge(on_a_branch, server), evaluation)[0] == 1
     assert evaluation.notes[0].startswith("Whether the merged pull request was accepted cannot be told: ")
+
+
+def judged(passed: int, failed: int) -> Run:
+    """What the gate makes of so many cases, where 100 passed before and at least 90 % have to."""
+    before = builders.task_result(builders.outcomes(100, 0), name="refunds")
+    now = builders.task_result(builders.outcomes(passed, failed), name="refunds")
+    rules = [Rule(metric="pass_rate", task="refunds", min=0.9), Rule(metric="pass_rate", task="refunds", max_drop=0.0)]
+    facts = Facts(
+        canaries=builders.GOOD_CANARIES,
+        tasks=[now],
+        baseline=builders.found(before),
+        pairings={"refunds": pair(before, now)},
+    )
+    found = gate.decide(GateConfig(rules=rules), facts)
+    return msgspec.structs.replace(
+        builders.run([now]),
+        verdict=found.verdict,
+        layer=found.layer,
+        reasons=found.reasons,
+        warnings=found.warnings,
+        rules=found.rules,
+        subject=Subject(model=MODEL),
+    )
+
+
+def test_a_floor_that_is_hidden_under_removed_cases_is_not_accepted(runner: ActionsRunner) -> None:
+    run = judged(10, 80)
+    assert (run.verdict, {reason.kind for reason in run.reasons}) == ("inconclusive", {"comparison"})
+    assert perform(runner.environ("pull_request", labeled(runner)), Evaluation(run))[0] == 3
+    assert runner.outputs()["accepted-by"] == ""
+    warnings = results(runner)["warnings"]
+    assert isinstance(warnings, list)
+    why = "without effect: this cannot be accepted: refunds pass_rate, min 0.9: it is 0.1111"
+    assert warnings[0]["text"].startswith(f"alice accepts what the verdict says (label {LABEL} on #7), {why}")
+    assert perform(runner.environ("pull_request", labeled(runner)), Evaluation(judged(90, 0)))[0] == 0
+
+
+SURE = Evidence(test="mcnemar", n=4, worse=3, better=0, difference=-0.75, p=0.001, low=-0.95, high=-0.1)
+FELL = RuleResult(
+    rule="refunds pass_rate, max_drop 0",
+    metric="pass_rate",
+    outcome="fail",
+    text="refunds pass_rate, max_drop 0: 1.00 → 0.25.",
+    task="refunds",
+    baseline=1.0,
+    now=0.25,
+    evidence=SURE,
+)
+
+
+def fallen_to(now: float) -> Run:
+    rule = msgspec.structs.replace(FELL, now=now)
+    return msgspec.structs.replace(a_regression(), rules=[rule])
+
+
+CRITICAL = Reason(kind="critical", task="refunds", text="refunds: the critical case c0 passed and fails now.")
+
+
+@pytest.mark.parametrize(
+    ("run", "code", "what"),
+    [
+        (fallen_to(0.0), 1, "refunds pass_rate: 0, and 0.25 was accepted"),
+        (a_regression(DROP, CRITICAL), 1, "refunds: the critical case c0 passed and fails now"),
+        (a_run("drift", MODEL_MOVED, layer="model"), 4, "The model answers as another"),
+        (a_run("inconclusive", CHANGED), 3, "refunds: 50% of the baseline's cases can be compared"),
+        (
+            msgspec.structs.replace(fallen_to(0.25), subject=Subject(model="openai/b")),
+            1,
+            "it is of openai/b, which was",
+        ),
+    ],
+)
+@pytest.mark.parametrize("event", ["push", "merge_group"])
+def test_a_merge_that_does_more_than_what_was_accepted_is_not_accepted_and_the_first_line_says_what(
+    on_a_branch: ActionsRunner, server: GitHubServer, event: str, run: Run, code: int, what: str
+) -> None:
+    remembered(server, on_a_branch.head, fallen_to(0.25))
+    environ = on_merge(on_a_branch, server) if event == "push" else in_the_queue(on_a_branch, server)
+    assert perform(environ, Evaluation(run))[0] == code
+    first = results(on_a_branch)["warnings"]
+    assert isinstance(first, list)
+    assert first[0]["text"].startswith(f"Beyond what alice accepted (label {LABEL} on #7), so without effect: {what}")
+    assert stored_by(server) == "carol"
+
+
+def test_a_merge_that_does_as_was_accepted_is_accepted(on_a_branch: ActionsRunner, server: GitHubServer) -> None:
+    remembered(server, on_a_branch.head, fallen_to(0.25))
+    assert perform(in_the_queue(on_a_branch, server), Evaluation(fallen_to(0.25)))[0] == 0
+    assert perform(on_merge(on_a_branch, server), Evaluation(fallen_to(0.06)))[0] == 0
+    assert stored_by(server) == "alice"
+
+
+def test_a_merge_that_passes_while_the_model_moves_is_nobodys(on_a_branch: ActionsRunner, server: GitHubServer) -> None:
+    remembered(server, on_a_branch.head)
+    moved = msgspec.structs.replace(a_run(layer="model"), warnings=[MODEL_MOVED])
+    assert perform(on_merge(on_a_branch, server), Evaluation(moved))[0] == 0
+    assert stored_by(server) == "carol"
+    assert "Beyond what alice accepted" in on_a_branch.summary.read_text()
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"pull_request": 8}, "that was #8 into main by trap.yaml"),
+        ({"base": "dev"}, "that was #7 into dev by trap.yaml"),
+        ({"config": "evals/trap.yaml"}, "that was #7 into main by evals/trap.yaml"),
+    ],
+)
+@pytest.mark.parametrize("event", ["push", "merge_group"])
+def test_an_acceptance_of_another_pull_request_branch_or_configuration_does_not_count(
+    on_a_branch: ActionsRunner, server: GitHubServer, event: str, other: dict[str, Any], words: str
+) -> None:
+    remembered(server, on_a_branch.head, **other)
+    environ = on_merge(on_a_branch, server) if event == "push" else in_the_queue(on_a_branch, server)
+    evaluation = Evaluation(a_regression())
+    assert perform(environ, evaluation)[0] == 1
+    assert evaluation.notes == [
+        f"What alice accepted does not count here: {words}, and this is #7 into main by trap.yaml."
+    ]
+    assert stored_by(server) == "carol"
+
+
+def test_an_acceptance_does_not_count_in_a_merge_group_that_holds_other_pull_requests(
+    on_a_branch: ActionsRunner, server: GitHubServer
+) -> None:
+    remembered(server, on_a_branch.head)
+    environ = in_the_queue(on_a_branch, server, behind=server.commit("#6 in the queue"))
+    evaluation = Evaluation(a_regression())
+    assert perform(environ, evaluation)[0] == 1
+    [note] = evaluation.notes
+    assert note.startswith("What alice accepted of #7 does not count here: ")
+    assert note.endswith("so other changes may have come with it.")
+
+
+@pytest.mark.parametrize("before", ["", "0" * 40, "another"])
+def test_an_acceptance_does_not_count_in_a_push_that_brings_more_than_the_merge(
+    on_a_branch: ActionsRunner, server: GitHubServer, before: str
+) -> None:
+    remembered(server, on_a_branch.head)
+    environ = on_merge(on_a_branch, server)
+    event = {**MAIN, "before": server.commit(before) if before == "another" else before}
+    on_a_branch.event_path.write_text(json.dumps(event), encoding="utf-8")
+    assert perform(environ, Evaluation(a_regression()))[0] == 1
+    assert stored_by(server) == "carol"
+
+
+def test_a_label_on_a_checkout_of_another_commit_accepts_nothing(runner: ActionsRunner, server: GitHubServer) -> None:
+    environ = runner.environ("pull_request", labeled(runner))
+    runner.check_out(server.commit("elsewhere"))
+    evaluation = Evaluation(a_regression())
+    assert perform(environ, evaluation)[0] == 2
+    assert evaluation.asked == {}
+
+
+def stored_by(server: GitHubServer) -> str:
+    """Who made the newest baseline of main one."""
+    baseline = stored(server)
+    assert baseline is not None
+    return baseline.accepted.by

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,59 @@ def test_on_a_pull_request_the_bases_rules_reach_the_evaluation(runner: ActionsR
         "This change alters the baseline file. It takes effect after the merge; this run is judged by the base's.",
     ]
     assert evaluation.asked["commit"] == runner.head
+
+
+LAX = CONFIG + "gate: {rules: [{metric: pass_rate, min: 0.01}]}\n"
+
+
+def test_the_base_is_what_the_checkout_has_merged_and_not_the_old_snapshot_in_the_event(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    event = runner.pull_request()
+    event["pull_request"]["base"]["sha"] = server.commit("snapshot")
+    server.add_file("trap.yaml", LAX.encode(), server.commit("snapshot"))
+    evaluation = Evaluation(a_run())
+    act(runner.environ("pull_request", event), evaluation)
+    assert evaluation.asked["rules"].gate == GateConfig()
+    assert evaluation.asked["baseline"].where == f".trap/baseline.json at {runner.base[:12]}"
+
+
+def test_where_the_commit_is_no_merge_the_base_is_the_tip_of_its_branch_now(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    event = runner.pull_request()
+    event["pull_request"]["base"]["sha"] = server.commit("snapshot")
+    server.add_file("trap.yaml", LAX.encode(), server.commit("snapshot"))
+    server.git.branches["main"] = runner.base
+    evaluation = Evaluation(a_run())
+    act(runner.environ("pull_request", event) | runner.at(runner.head, "refs/pull/7/merge"), evaluation)
+    assert evaluation.asked["rules"].gate == GateConfig()
+    assert isinstance(evaluation.asked["baseline"], Found)
+
+
+def test_where_the_base_cannot_be_told_there_is_no_verdict_by_an_old_one(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    del server.git.branches["main"]
+    evaluation = Evaluation(a_run())
+    environ = runner.environ("pull_request", runner.pull_request())
+    act(environ | runner.at(runner.head, "refs/pull/7/merge"), evaluation)
+    assert evaluation.asked["baseline"] == Unreadable("the tip of main", "there is no branch main")
+    assert evaluation.asked["notes"][0].text == (
+        "The base's rules cannot be read (the tip of main: there is no branch main), so there is no verdict."
+    )
+
+
+def test_on_a_pull_request_a_checkout_of_another_commit_is_an_error_before_anything_is_paid(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    environ = runner.environ("pull_request", runner.pull_request())
+    runner.check_out(runner.base)
+    evaluation = Evaluation(a_run())
+    code, log = act(environ, evaluation)
+    assert (code, evaluation.asked) == (2, {})
+    assert f"The checkout is of {runner.base[:12]}, and the event is about {runner.merge[:12]}" in log
+    assert "Remove `ref:`" in bodies(server)[0]
 
 
 def test_in_a_merge_queue_the_bases_rules_apply_and_nothing_is_posted(
@@ -400,7 +454,9 @@ def test_a_wrong_environment_without_a_file_for_outputs_is_told_all_the_same(run
 
 def test_a_workspace_without_a_checkout_names_the_step_that_is_missing(runner: ActionsRunner) -> None:
     (runner.workspace / "trap.yaml").unlink()
-    code, log = act(runner.environ("push", {}), Evaluation(a_run()))
+    environ = runner.environ("push", {})
+    shutil.rmtree(runner.workspace / ".git")
+    code, log = act(environ, Evaluation(a_run()))
     assert code == 2
     assert (
         "trap.yaml: there is no such file, and no repository in the workspace. "
@@ -410,7 +466,6 @@ def test_a_workspace_without_a_checkout_names_the_step_that_is_missing(runner: A
 
 def test_a_checkout_without_a_configuration_is_told_how_to_get_one(runner: ActionsRunner) -> None:
     (runner.workspace / "trap.yaml").unlink()
-    (runner.workspace / ".git").mkdir()
     _, log = act(runner.environ("push", {}), Evaluation(a_run()))
     assert "actions/checkout" not in log
     assert "trapgate init" in log

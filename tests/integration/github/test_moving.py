@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from evaluator.baselines import Found, Missing
-from evaluator.baselines.store import Place
-from evaluator.results import Run
+from evaluator.baselines import Found, Missing, Unreadable
+from evaluator.results import Acceptance, Run
 from tests.integration.github.evaluation import (
     CONFIG,
     MAIN,
@@ -101,15 +101,23 @@ def test_without_the_input_nothing_moves_and_nothing_is_written(runner: ActionsR
     assert by(server) == "carol"
 
 
-def test_each_branch_has_its_own_baseline_and_begins_with_that_of_the_default_branch(
+def test_each_branch_has_its_own_baseline_is_compared_with_that_of_the_default_branch_and_begins_by_an_acceptance(
     runner: ActionsRunner, server: GitHubServer
 ) -> None:
     evaluation = Evaluation(a_run())
     event = {**MAIN, "ref": "refs/heads/release/v2"}
+    server.git.branches["release/v2"] = runner.head
     assert perform(environ(runner, "push", event), evaluation)[0] == 0
     compared = evaluation.asked["baseline"]
     assert isinstance(compared, Found)
     assert compared.where.startswith("trapgate-baselines: main at ")
+    assert (by(server, "release/v2"), by(server)) == ("", "carol")
+    summary = runner.summary.read_text()
+    assert "The baseline was not moved: " in summary
+    assert "somebody has to accept the first one" in summary
+    accepted = Acceptance(by="dave", at="2026-01-02T00:00:00+00:00", why="a release")
+    store(server).write(msgspec.structs.replace(a_run(), commit=runner.base), accepted, place(branch="release/v2"))
+    assert perform(environ(runner, "push", event), Evaluation(a_run()))[0] == 0
     assert (by(server, "release/v2"), by(server)) == ("trapgate", "carol")
 
 
@@ -176,23 +184,86 @@ def test_another_model_than_that_of_trap_yaml_moves_nothing(runner: ActionsRunne
 
 
 @pytest.mark.parametrize(
+    ("whom", "whose"),
+    [
+        ("cmd: ./solve", "trap.yaml"),
+        (f"models: [{MODEL}, openai/b]", f"{MODEL}, openai/b"),
+    ],
+)
+@pytest.mark.parametrize("model", [MODEL, "openai/other"])
+def test_a_model_in_the_place_of_a_command_or_of_several_moves_nothing_and_asks_for_no_acceptance(
+    runner: ActionsRunner, server: GitHubServer, whom: str, whose: str, model: str
+) -> None:
+    of_config(runner, ON_A_BRANCH.replace(f"model: {MODEL}", whom))
+    evaluation = Evaluation(a_run())
+    assert perform(environ(runner, model=model), evaluation)[0] == 0
+    assert by(server) == "carol"
+    assert evaluation.notes == [f"The baseline stays that of {whose}: the input `model` names another one."]
+    assert [request.path for request in server.requests if request.path.endswith("/pulls")] == []
+
+
+def test_a_run_of_another_checkout_than_that_of_the_event_moves_nothing_and_says_so(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    settings = environ(runner)
+    elsewhere = server.commit("elsewhere")
+    runner.check_out(elsewhere)
+    evaluation = Evaluation(a_run())
+    assert perform(settings, evaluation)[0] == 0
+    assert by(server) == "carol"
+    found = f"The checkout is of {elsewhere[:12]}, and the event is about {runner.head[:12]}"
+    assert evaluation.notes == [f"{found}: nothing is accepted and no baseline is moved."]
+
+
+def test_a_run_without_a_repository_moves_the_baseline_and_says_that_nothing_vouches_for_its_files(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    settings = environ(runner)
+    shutil.rmtree(runner.workspace / ".git")
+    evaluation = Evaluation(a_run())
+    assert perform(settings, evaluation)[0] == 0
+    assert by(server) == "trapgate"
+    assert evaluation.notes == [
+        "There is no repository in the workspace: nothing shows that its files are the event's."
+    ]
+
+
+@pytest.mark.parametrize(
     ("text", "inputs", "why"),
     [
         (CONFIG, {}, "trap.yaml keeps it in a file"),
         (ON_A_BRANCH, {"baseline": "other.json"}, "the input `baseline` names a file"),
     ],
 )
-@pytest.mark.parametrize("name", ["push", "pull_request"])
 def test_a_baseline_that_is_a_file_cannot_be_moved_and_the_error_names_the_command_that_accepts(
-    runner: ActionsRunner, server: GitHubServer, text: str, inputs: dict[str, str], why: str, name: str
+    runner: ActionsRunner, server: GitHubServer, text: str, inputs: dict[str, str], why: str
 ) -> None:
     of_config(runner, text)
     evaluation = Evaluation(a_run())
-    event = runner.pull_request() if name == "pull_request" else MAIN
-    code, log = perform(environ(runner, name, event, **inputs), evaluation)
+    code, log = perform(environ(runner, **inputs), evaluation)
     assert (code, evaluation.asked) == (2, {})
     assert f"the baseline cannot be moved by a run: {why}, which only a commit can change" in log
     assert "`trapgate baseline accept`" in log
+
+
+@pytest.mark.parametrize("inputs", [{}, {"baseline": "other.json"}])
+@pytest.mark.parametrize("name", ["pull_request", "repository_dispatch"])
+def test_where_nothing_would_move_a_baseline_that_is_a_file_is_no_error(
+    runner: ActionsRunner, name: str, inputs: dict[str, str]
+) -> None:
+    of_config(runner, CONFIG)
+    event = runner.pull_request() if name == "pull_request" else {}
+    assert perform(environ(runner, name, event, **inputs), Evaluation(a_run()))[0] == 0
+
+
+def test_the_pull_request_that_puts_the_baseline_on_a_branch_is_judged_as_any_other(runner: ActionsRunner) -> None:
+    of_config(runner, CONFIG)
+    runner.write({"trap.yaml": ON_A_BRANCH})
+    evaluation = Evaluation(a_run())
+    assert perform(environ(runner, "pull_request", runner.pull_request()), evaluation)[0] == 0
+    assert evaluation.notes == [
+        "This change alters `baseline` in trap.yaml. It takes effect after the merge; this run is judged by the base's."
+    ]
 
 
 def test_a_missing_permission_is_named_before_anything_is_paid_for(runner: ActionsRunner, server: GitHubServer) -> None:
@@ -245,8 +316,7 @@ def test_what_the_report_says_of_the_move_is_in_the_results_too(runner: ActionsR
 
 def test_the_history_of_a_branch_has_each_night(runner: ActionsRunner, server: GitHubServer) -> None:
     for night in ("one", "two"):
-        commit = {"GITHUB_SHA": server.commit(night)}
-        assert perform(environ(runner, "schedule") | commit, Evaluation(a_run()))[0] == 0
+        assert perform(environ(runner, "schedule") | runner.at(server.commit(night)), Evaluation(a_run()))[0] == 0
     entries = store(server).history(place())
     assert [(entry.by, entry.explicit) for entry in entries] == [
         ("trapgate", False),
@@ -267,6 +337,7 @@ def test_two_configurations_have_baselines_of_their_own(runner: ActionsRunner, s
     runner.write({"evals/trap.yaml": ON_A_BRANCH + "  # another\n"})
     evaluation = Evaluation(a_run())
     assert perform(environ(runner, config="evals/trap.yaml"), evaluation)[0] == 0
-    assert isinstance(evaluation.asked["baseline"], Missing)
-    assert isinstance(store(server).read(Place(None, "main", "evals/trap.yaml")), Found)
+    compared = evaluation.asked["baseline"]
+    assert isinstance(compared, Unreadable)
+    assert "there is none for main by evals/trap.yaml while there are others (baselines/trap.yaml)" in compared.why
     assert by(server) == "carol"

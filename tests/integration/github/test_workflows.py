@@ -28,7 +28,7 @@ def good_run(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     with GitHubServer() as server, ModelServer(agent.good) as model:
         runner = ActionsRunner(tmp_path_factory.mktemp("first"), server)
         runner.write(agent.files())
-        environ = runner.environ("push", MAIN) | {"GITHUB_SHA": server.commit("first"), "GITHUB_REF": MAIN["ref"]}
+        environ = runner.environ("push", MAIN) | runner.at(server.commit("first"))
         ended = act(runner, environ | agent.provider(model))
         assert ended.returncode == 3, ended.stdout + ended.stderr  # there is nothing to compare with yet
         return (runner.workspace / "trapgate-results" / "results.json").read_bytes()
@@ -61,7 +61,7 @@ class Job:
 
     def __call__(self, name: str, event: dict[str, Any], script: Script, *, sha: str = "") -> int:
         """The exit code of a run on the event, with a model that answers by `script`."""
-        environ = self.workflow.environ(self.runner, self.server, name, event, sha=sha or self.runner.head)
+        environ = self.workflow.environ(self.runner, self.server, name, event, sha=sha)
         with ModelServer(script) as model:
             self.ended: subprocess.CompletedProcess[str] = act(self.runner, environ | agent.provider(model))
         return self.ended.returncode
@@ -133,9 +133,9 @@ def test_accept_by_label_yml_accepts_for_the_run_of_the_label_and_the_push_of_th
     assert (runner.outputs()["verdict"], runner.outputs()["accepted-by"]) == ("regression", "alice")
     assert job.by() == "carol"
 
-    merge = server.commit("merge")
+    merge = server.commit("merge", (runner.base, runner.head))
     server.pulls[7] = {"head": runner.head, "base_ref": "main", "merge_commit": merge}
-    assert job("push", MAIN, worse, sha=merge) == 0, job.ended.stdout
+    assert job("push", {**MAIN, "before": runner.base}, worse, sha=merge) == 0, job.ended.stdout
     assert job.by() == "alice"
 
     nightly = Job(example("nightly.yml"), runner, server)

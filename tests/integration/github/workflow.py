@@ -55,14 +55,15 @@ class Workflow:
         return granted
 
     def environ(
-        self, runner: ActionsRunner, server: GitHubServer, name: str, event: dict[str, Any], *, sha: str
+        self, runner: ActionsRunner, server: GitHubServer, name: str, event: dict[str, Any], *, sha: str = ""
     ) -> dict[str, str]:
         """The environment of the step on an event that has to start the workflow."""
         assert self.starts_on(name, event), f"{name} does not start it"
         server.granted = self.grants()
         inputs = {key.replace("-", "_"): value for key, value in self.inputs(event).items()}
         ref = "refs/pull/7/merge" if name == "pull_request" else event.get("ref", "refs/heads/main")
-        return runner.environ(name, event, **inputs) | {"GITHUB_SHA": sha, "GITHUB_REF": ref}
+        environ = runner.environ(name, event, **inputs)
+        return environ | runner.at(sha or environ["GITHUB_SHA"], ref)
 
 
 def example(name: str) -> Workflow:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from evaluator.baselines import Found
+from evaluator.baselines.acceptances import Kept
+from evaluator.baselines.accepted import Accepted
 from evaluator.baselines.branch import BranchStore
 from evaluator.baselines.store import Place
 from evaluator.github.client import Client
@@ -20,6 +22,13 @@ ALICE = Acceptance(by="alice", at="2026-01-01T00:00:00+00:00", why="first")
 def a_run(commit: str | None, passed: int = 3, failed: int = 1, started: str = "2026-01-01T00:00:00+00:00") -> Run:
     task = builders.task_result(builders.outcomes(passed, failed), name="refunds")
     return msgspec.structs.replace(builders.run([task]), commit=commit, started=started)
+
+
+def kept(head: str) -> Kept:
+    """That alice accepted `head`."""
+    return Kept(
+        head=head, pull_request=7, base="main", config="trap.yaml", acceptance=ALICE, accepted=Accepted(models=["m"])
+    )
 
 
 def by_itself(at: str = "2026-01-02T00:00:00+00:00") -> Acceptance:

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from evaluator.baselines import Found, Missing, Unreadable, names
+from evaluator.baselines.store import Place
 from evaluator.errors import UserError
 from evaluator.results import Acceptance
 from tests.servers.github_server import Fault, GitHubServer
-from tests.unit.baselines.runs import ALICE, BRANCH, a_run, a_store, baseline, by_itself, main
+from tests.unit.baselines.runs import ALICE, BRANCH, a_run, a_store, baseline, by_itself, kept, main
 
 FOLDER = names.of_branch("trap.yaml", "main")
 INDEX = f"{FOLDER}/index.json"
@@ -22,8 +23,10 @@ INDEX = f"{FOLDER}/index.json"
 
 @pytest.fixture
 def code(server: GitHubServer) -> list[str]:
-    """Four commits of the code, each the child of the one before."""
-    return server.git.line("one", "two", "three", "four")
+    """Four commits of main, each the child of the one before."""
+    made = server.git.line("one", "two", "three", "four")
+    server.git.branches["main"] = made[-1]
+    return made
 
 
 def documents(server: GitHubServer) -> list[str]:
@@ -62,8 +65,9 @@ def test_a_commit_whose_document_is_gone_has_the_newest_baseline(server: GitHubS
 def test_branches_and_configurations_do_not_see_each_other(server: GitHubServer, code: list[str]) -> None:
     store = a_store(server)
     store.write(a_run(code[0]), ALICE, main(branch="release/1"))
-    assert store.read(main()) == Missing("trapgate-baselines: main")
-    assert store.read(main(branch="release/2")) == Missing("trapgate-baselines: release/2")
+    assert not isinstance(store.read(main()), Found)
+    assert not isinstance(store.read(main(branch="release/2")), Found)
+    assert not isinstance(store.read(Place(None, "release/1", "evals/trap.yaml")), Found)
     assert isinstance(store.read(main(branch="release/1")), Found)
 
 
@@ -96,9 +100,74 @@ def test_without_the_branch_there_is_certainly_none(server: GitHubServer) -> Non
     assert a_store(server).history(main()) == []
 
 
-def test_a_branch_without_this_folder_has_certainly_none(server: GitHubServer) -> None:
-    server.git.put(BRANCH, {"README.md": b"hello"})
+def test_a_branch_without_any_baseline_has_certainly_none(server: GitHubServer) -> None:
+    server.git.put(BRANCH, {"README.md": b"hello", "acceptances.json": b"{}"})
     assert a_store(server).read(main()) == Missing("trapgate-baselines: main")
+
+
+@pytest.mark.parametrize(
+    ("place", "others"),
+    [
+        (Place(None, "trunk", "trap.yaml"), "baselines/trap.yaml/main"),
+        (Place(None, "main", "evals/trap.yaml"), "baselines/trap.yaml"),
+        (Place(None, "feature", "trap.yaml", "trunk"), "baselines/trap.yaml/main"),
+    ],
+)
+def test_none_among_others_is_never_taken_for_none_yet_since_something_may_have_been_renamed(
+    server: GitHubServer, code: list[str], place: Place, others: str
+) -> None:
+    a_store(server).write(a_run(code[0]), ALICE, main())
+    assert a_store(server).read(place) == Unreadable(
+        f"trapgate-baselines: {place.branch}",
+        f"there is none for {place.branch} by {place.config} while there are others ({others}); where nothing was "
+        "renamed or taken away, somebody has to accept the first one",
+    )
+
+
+def test_that_the_default_branch_is_not_known_is_said_where_its_baseline_might_do(
+    server: GitHubServer, code: list[str]
+) -> None:
+    a_store(server).write(a_run(code[0]), ALICE, main())
+    found = a_store(server).read(Place(None, "feature", "trap.yaml", None))
+    assert isinstance(found, Unreadable)
+    assert found.why.endswith("; which branch is the default one could not be told either")
+
+
+def test_somebody_may_accept_the_first_one_of_another_branch_or_configuration(
+    server: GitHubServer, code: list[str]
+) -> None:
+    store = a_store(server)
+    store.write(a_run(code[0]), ALICE, main())
+    for place in (main(branch="trunk"), Place(None, "main", "evals/trap.yaml")):
+        assert store.write(a_run(code[1]), ALICE, place).endswith("the newest")
+        assert baseline(store.read(place)).run.commit == code[1]
+
+
+def test_a_folder_that_lost_its_index_is_unreadable_until_somebody_accepts_anew(
+    server: GitHubServer, code: list[str]
+) -> None:
+    store = a_store(server)
+    store.write(a_run(code[0]), ALICE, main())
+    server.git.put(BRANCH, {INDEX: None})
+    found = store.read(main())
+    assert isinstance(found, Unreadable)
+    assert found.why == f"{FOLDER} has no index any more"
+    with pytest.raises(UserError, match="has no index any more"):
+        store.history(main())
+    store.write(a_run(code[1]), ALICE, main())
+    assert baseline(store.read(main())).run.commit == code[1]
+    assert [name[:40] for name in documents(server)] == [code[1]]
+
+
+def test_how_many_other_branches_have_baselines_makes_no_listing_longer(server: GitHubServer, code: list[str]) -> None:
+    store = a_store(server)
+    store.write(a_run(code[0]), ALICE, main())
+    documents = {f"baselines/trap.yaml/b{number}/documents/d{number}": b"x" for number in range(50)}
+    server.git.put(BRANCH, {**documents, **{f"baselines/other/b{number}/index.json": b"x" for number in range(50)}})
+    server.requests.clear()
+    assert isinstance(a_store(server).read(main()), Found)
+    asked = [request for request in server.requests if "/git/trees/" in request.path]
+    assert [request.query for request in asked] == [{}] * 5, "the root, three folders and that of the documents"
 
 
 def test_a_tag_of_the_same_name_is_no_branch(server: GitHubServer, code: list[str]) -> None:
@@ -146,7 +215,7 @@ def test_an_answer_that_makes_no_sense_is_unreadable_and_never_a_baseline(
     a_store(server).write(a_run(code[0]), ALICE, main())
     server.fail("GET", path, Fault(200, body=body))
     found = a_store(server).read(main())
-    if (path, body) in {("/git/matching-refs/", b"[]"), ("/git/matching-refs/", b"[{}]")}:
+    if (path, body) == ("/git/matching-refs/", b"[]"):
         assert isinstance(found, Missing)
     else:
         assert isinstance(found, Unreadable)
@@ -199,13 +268,21 @@ def test_an_anchor_that_is_gone_leaves_the_baseline_unreadable(server: GitHubSer
     assert "is in the index, and there is no such file" in found.why
 
 
-def test_a_link_in_the_place_of_a_file_is_not_followed(server: GitHubServer, code: list[str]) -> None:
+@pytest.mark.parametrize("mode", ["120000", "160000"])
+@pytest.mark.parametrize("path", ["baselines", "baselines/trap.yaml", FOLDER, INDEX, "the document"])
+def test_a_link_or_submodule_in_the_place_of_a_file_or_folder_is_unreadable_and_not_followed(
+    server: GitHubServer, code: list[str], path: str, mode: str
+) -> None:
     a_store(server).write(a_run(code[0]), ALICE, main())
     git = server.git
-    tree = dict(git.trees[git.commits[git.branches[BRANCH]].tree])
-    tree[document_of(server)] = ("120000", git.add_blob(b"/etc/passwd"))
+    path = document_of(server) if path == "the document" else path
+    before = git.trees[git.commits[git.branches[BRANCH]].tree]
+    tree = {name: each for name, each in before.items() if name != path and not name.startswith(f"{path}/")}
+    tree[path] = (mode, git.add_blob(b"/etc/passwd"))
     git.branches[BRANCH] = git.add_commit(git.add_tree(tree), (git.branches[BRANCH],), "a link")
-    assert isinstance(a_store(server).read(main()), Unreadable)
+    found = a_store(server).read(main())
+    assert isinstance(found, Unreadable)
+    assert found.why.endswith(("is no folder", "is no plain file"))
 
 
 # writing
@@ -344,6 +421,95 @@ def test_of_commits_that_do_not_follow_on_each_other_the_one_that_is_written_lat
     assert [entry.commit for entry in store.history(main())] == [other, code[3]]
 
 
+def test_an_acceptance_from_aside_in_between_does_not_let_an_older_commit_become_the_newest(
+    server: GitHubServer, code: list[str]
+) -> None:
+    aside = server.git.add_commit(server.git.add_tree({}), (code[0],), "squashed later")
+    store = a_store(server)
+    store.write(a_run(code[3]), by_itself(), main())
+    store.write(a_run(aside), ALICE, main())
+    said = store.write(a_run(code[2]), by_itself(), main())
+    assert said.endswith(f"in the history only: {code[3][:12]} is a later commit and {aside[:12]} stays the newest")
+    assert [entry.commit for entry in store.history(main())] == [aside, code[3], code[2]]
+
+
+def test_a_baseline_on_top_of_the_newest_takes_one_comparison(server: GitHubServer, code: list[str]) -> None:
+    store = a_store(server)
+    for commit in code[:3]:
+        store.write(a_run(commit), ALICE, main())
+    server.requests.clear()
+    store.write(a_run(code[3]), ALICE, main())
+    assert sum("/compare/" in request.path for request in server.requests) == 1
+
+
+# moves by themselves
+
+
+def test_a_commit_that_is_no_longer_on_its_branch_moves_nothing_by_itself(
+    server: GitHubServer, code: list[str]
+) -> None:
+    store = a_store(server)
+    store.write(a_run(code[0]), ALICE, main())
+    reset = server.git.add_commit(server.git.add_tree({}), (code[0],), "after the reset")
+    server.git.branches["main"] = reset
+    with pytest.raises(UserError) as caught:
+        store.write(a_run(code[2]), by_itself(), main())
+    assert caught.value.code == "baseline-not-moved"
+    assert f"its commit {code[2][:12]} is not on main, which is at {reset[:12]}" in str(caught.value)
+    assert store.write(a_run(reset), by_itself(), main()).endswith("the newest")
+    assert store.write(a_run(code[2]), ALICE, main()).endswith("the newest"), "somebody may"
+
+
+@pytest.mark.parametrize("commit", ["f" * 40, "0" * 40])
+def test_a_commit_that_github_does_not_know_moves_nothing_by_itself(
+    server: GitHubServer, code: list[str], commit: str
+) -> None:
+    with pytest.raises(UserError, match="is not on main, which is at"):
+        a_store(server).write(a_run(commit), by_itself(), main())
+
+
+def test_a_branch_of_the_code_that_is_gone_has_no_baseline_moved(server: GitHubServer, code: list[str]) -> None:
+    del server.git.branches["main"]
+    server.git.branches["main-2"] = code[0]
+    with pytest.raises(UserError, match="there is no branch main on GitHub"):
+        a_store(server).write(a_run(code[0]), by_itself(), main())
+
+
+@pytest.mark.parametrize("path", ["/git/matching-refs/heads/main", "/compare/"])
+def test_where_github_cannot_say_what_is_on_the_branch_nothing_moves(
+    server: GitHubServer, code: list[str], path: str
+) -> None:
+    server.fail("GET", path, *[Fault(503)] * 20)
+    with pytest.raises(UserError, match="the commits cannot be compared: HTTP 503"):
+        a_store(server).write(a_run(code[0]), by_itself(), main())
+    assert BRANCH not in server.git.branches
+
+
+@pytest.mark.parametrize("place", [Place(None, "release", "trap.yaml", "main"), Place(None, "main", "evals/trap.yaml")])
+def test_the_first_of_a_line_among_others_does_not_move_by_itself_since_it_would_have_no_anchor(
+    server: GitHubServer, code: list[str], place: Place
+) -> None:
+    server.git.branches["release"] = code[1]
+    store = a_store(server)
+    store.write(a_run(code[0]), ALICE, main())
+    with pytest.raises(UserError, match="somebody has to accept the first one") as caught:
+        store.write(a_run(code[1]), by_itself(), place)
+    assert caught.value.code == "baseline-not-moved"
+    store.write(a_run(code[0]), ALICE, place)
+    store.write(a_run(code[1]), by_itself(), place)
+    held = baseline(store.read(place))
+    assert held.anchor is not None
+    assert held.anchor.accepted == ALICE
+
+
+def test_the_very_first_of_all_moves_by_itself(server: GitHubServer, code: list[str]) -> None:
+    a_store(server).write(a_run(code[0]), by_itself(), main())
+    assert baseline(a_store(server).read(main())).anchor is None
+
+
+# what cannot be compared
+
+
 def test_commits_that_cannot_be_compared_for_now_leave_the_branch_as_it_is(
     server: GitHubServer, code: list[str]
 ) -> None:
@@ -375,13 +541,14 @@ def test_two_that_write_at_once_are_both_in_the_history_and_the_later_commit_is_
 
 def test_many_that_write_at_once_lose_nothing(server: GitHubServer) -> None:
     code = server.git.line(*map(str, range(6)))
-    a_store(server).remember(code[0], ALICE)
+    server.git.branches["main"] = code[-1]
+    a_store(server).remember(kept(code[0]))
     together(
         *(lambda commit=commit: a_store(server).write(a_run(commit), by_itself(), main()) for commit in code),
-        lambda: a_store(server).remember(code[1], ALICE),
+        lambda: a_store(server).remember(kept(code[1])),
     )
     assert [entry.commit for entry in a_store(server).history(main())] == code[::-1]
-    assert a_store(server).remembered(code[0]) == a_store(server).remembered(code[1]) == ALICE
+    assert [a_store(server).remembered(commit) for commit in code[:2]] == [[kept(code[0])], [kept(code[1])]]
 
 
 def test_a_move_that_was_overtaken_by_an_acceptance_has_it_as_its_anchor(server: GitHubServer, code: list[str]) -> None:
@@ -432,7 +599,7 @@ def test_a_token_that_may_not_write_is_told_before_and_when_it_writes(
             refused()
         assert caught.value.code == "github-permission"
         assert "permissions: {contents: write}" in str(caught.value)
-    assert server.git.branches == {}
+    assert BRANCH not in server.git.branches
 
 
 def test_a_token_that_may_write_is_let_through_and_nothing_is_to_be_seen(server: GitHubServer) -> None:
@@ -475,15 +642,15 @@ def test_an_empty_repository_has_nothing_to_read_and_cannot_be_written(server: G
 
 def test_an_acceptance_is_remembered_under_its_commit(server: GitHubServer, code: list[str]) -> None:
     store = a_store(server)
-    assert store.remembered(code[0]) is None
-    store.remember(code[0], ALICE)
+    assert store.remembered(code[0]) == []
+    store.remember(kept(code[0]))
     store.write(a_run(code[1]), ALICE, main())
-    assert (store.remembered(code[0]), store.remembered(code[1])) == (ALICE, None)
+    assert (store.remembered(code[0]), store.remembered(code[1])) == ([kept(code[0])], [])
 
 
 def test_acceptances_that_cannot_be_read_are_an_error_and_stay(server: GitHubServer, code: list[str]) -> None:
     server.git.put(BRANCH, {"acceptances.json": b"{"})
-    for asked in (lambda: a_store(server).remembered(code[0]), lambda: a_store(server).remember(code[0], ALICE)):
+    for asked in (lambda: a_store(server).remembered(code[0]), lambda: a_store(server).remember(kept(code[0]))):
         with pytest.raises(UserError) as caught:
             asked()
         assert caught.value.code == "baseline-unreadable"

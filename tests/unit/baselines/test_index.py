@@ -4,11 +4,13 @@ import json
 import string
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.baselines.history import Entry
+from evaluator.baselines import index as indexes
+from evaluator.baselines.history import Entry, Figures
 from evaluator.baselines.index import MOST_ENTRIES, Index, decode, encode, insert
 from evaluator.errors import UserError
 
@@ -113,6 +115,42 @@ def test_the_history_is_bounded() -> None:
     assert index.entries[0].file == f"f{MOST_ENTRIES + 4}"
     assert "f0" in index.bytes, "its entry is gone, and it is still the anchor"
     assert decode(encode(index), "index.json") == index
+
+
+FIGURES = [
+    Figures(task="refunds", cases=9, slice=f"slice {number} {'x' * 250}", metrics={"pass_rate": 0.9})
+    for number in range(60)
+]
+
+
+def test_an_index_never_outgrows_its_own_reader_and_the_oldest_figures_go_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(indexes, "LARGEST", 200_000)
+    added = [(msgspec.structs.replace(an_entry(f"f{number}"), figures=FIGURES), 1) for number in range(20)]
+    index = grown(*added)
+    assert len(encode(index)) <= 150_000
+    assert len(index.entries) == 20
+    full = [bool(entry.figures) for entry in index.entries]
+    assert full == sorted(full, reverse=True)
+    assert 1 < sum(full) < 20
+    assert index.entries[1].figures == FIGURES
+    assert index.bytes == {"f19": 1, "f18": 1, "f17": 1, "f0": 1}
+
+
+def test_where_the_figures_are_gone_the_oldest_entries_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexes, "LARGEST", 40_000)
+    added = [(msgspec.structs.replace(an_entry(f"f{number}"), why="x" * 300), 1) for number in range(200)]
+    index = grown(*added, keep=1)
+    assert 20_000 < len(encode(index)) <= 30_000
+    assert index.entries[0].file == "f199"
+    assert index.bytes == {"f199": 1, "f0": 1}, "the anchor stays"
+
+
+def test_the_newest_stays_however_little_room_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexes, "LARGEST", 1)
+    index = grown((an_entry("a"), 1), (an_entry("b"), 1))
+    assert [entry.file for entry in index.entries] == ["b"]
 
 
 def broken(**changes: Any) -> bytes:

@@ -7,9 +7,10 @@ import pytest
 
 from evaluator import config as configuration
 from evaluator.baselines import Found, Missing, Unreadable
-from evaluator.baselines.moving import moved, unfit, unfit_to_move
+from evaluator.baselines.moving import Unfit, moved, unfit, unfit_to_move
 from evaluator.cases import Subject
 from evaluator.errors import UserError
+from evaluator.models import together
 from evaluator.results import Anchor, CanaryResult, CanaryResults, Comparison, Run, TaskComparison
 from evaluator.transcript import Transcript
 from tests.unit import builders
@@ -78,6 +79,13 @@ def guarding_nothing(run: Run) -> Run:
     return replace(run, tasks=[task])
 
 
+def losing_a_critical_case(run: Run) -> Run:
+    task = builders.task_result(
+        {"a": [builders.scored(False)], "b": [builders.scored(True)]}, name="refunds", critical=["a"]
+    )
+    return replace(run, tasks=[task])
+
+
 def compared(**lists: list[str]) -> Comparison:
     return Comparison(baseline="b", tasks=[TaskComparison(task="refunds", paired=1, **lists)])
 
@@ -97,6 +105,7 @@ def compared(**lists: list[str]) -> Comparison:
         (unscored, "not every planned attempt was scored (refunds 1 of 2)"),
         (cached, "some of its answers come from the cache"),
         (guarding_nothing, "critical cases that can never pass would guard nothing (refunds/a)"),
+        (losing_a_critical_case, "critical cases fail in it (refunds: a), which somebody has to accept"),
         (lambda run: replace(run, beside=[unscored(run)]), "not every planned attempt was scored"),
         (
             lambda run: replace(run, comparison=compared(removed=["a", "b", "c", "d", "e", "f"])),
@@ -107,6 +116,17 @@ def compared(**lists: list[str]) -> Comparison:
 )
 def test_a_run_with_anything_left_to_say_does_not_move_the_baseline_by_itself(change: Any, why: str) -> None:
     assert why in unfit_to_move(change(fit()), CONFIG, Missing("b"))
+
+
+@pytest.mark.parametrize("moved_one", ["first", "second"])
+def test_one_of_several_models_that_moved_keeps_the_baseline_where_it_is(moved_one: str) -> None:
+    several = configuration.parse("models: [m/m, m/other]\ntasks:\n  refunds: {source: ./evals}\n", "trap.yaml")
+    first = replace(fit(), layer="model" if moved_one == "first" else None)
+    second = replace(fit(), subject=Subject(model="m/other"), layer="model" if moved_one == "second" else None)
+    both = together([first, second], [])
+    assert (both.verdict, both.layer) == ("pass", None), "the run as a whole does not say it"
+    model = "m/m" if moved_one == "first" else "m/other"
+    assert unfit_to_move(both, several, Missing("b")) == f"it passed with a warning that the model of {model} moved"
 
 
 def test_new_cases_do_not_keep_a_baseline_from_moving() -> None:
@@ -137,6 +157,23 @@ def test_fewer_attempts_a_case_than_asked_for_are_unfit() -> None:
 
 def test_somebody_may_accept_a_run_that_did_not_pass() -> None:
     assert unfit(replace(fit(), verdict="regression", layer="change"), CONFIG) is None
+
+
+@pytest.mark.parametrize("of", ["m/new", "m/m and beside it m/new"])
+def test_nobody_may_accept_a_run_of_a_model_that_trap_yaml_does_not_name(of: str) -> None:
+    new = replace(fit(), subject=Subject(model="m/new"))
+    fault = unfit(new if of == "m/new" else replace(fit(), beside=[new]), CONFIG)
+    assert fault == Unfit(
+        "accept-model",
+        "it is of m/new, and trap.yaml has m/m",
+        "Change the model in trap.yaml first, and run again.",
+    )
+
+
+@pytest.mark.parametrize("model", ["", "m/m"])
+def test_without_a_model_in_trap_yaml_any_may_be_accepted(model: str) -> None:
+    scored = configuration.parse("tasks:\n  refunds: {source: ./evals}\n", "trap.yaml")
+    assert unfit(replace(fit(), subject=Subject(model=model) if model else None), scored) is None
 
 
 def test_each_of_several_models_must_be_there() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -7,11 +8,12 @@ import pytest
 
 from evaluator import config as configuration
 from evaluator.baselines.file import FileStore
-from evaluator.baselines.origin import GitHub, current_branch, default_branch, github
+from evaluator.baselines.origin import GitHub, current_branch, default_branch, github, proposed
 from evaluator.baselines.store import Place
 from evaluator.baselines.stores import STORES, here, open_store
 from evaluator.config.types import Config
 from evaluator.errors import UserError
+from tests.servers.github_server import Fault, GitHubServer
 
 TOKEN = {"GITHUB_TOKEN": "ghs_x"}
 GHES = {"GITHUB_SERVER_URL": "https://git.example.com"}
@@ -127,10 +129,70 @@ def test_the_branch_is_the_one_that_is_checked_out(clone: Path) -> None:
         ({"GITHUB_REF": "refs/heads/release/1"}, "release/1"),
         ({"GITHUB_REF": "refs/pull/7/merge", "GITHUB_BASE_REF": "main"}, "main"),
         ({"GITHUB_REF": "refs/tags/v1", "GITHUB_BASE_REF": ""}, None),
+        ({"GITHUB_REF": "refs/heads/gh-readonly-queue/main/pr-7-0a1b2c"}, "main"),
+        ({"GITHUB_REF": "refs/heads/gh-readonly-queue/release/v2/pr-7-0a1b2c"}, "release/v2"),
+        ({"GITHUB_REF": "refs/heads/gh-readonly-queue/main"}, None),
+        ({"GITHUB_REF": "refs/heads/"}, None),
+        ({}, None),
     ],
 )
 def test_a_job_says_its_branch_in_the_environment(clone: Path, environ: dict[str, str], branch: str | None) -> None:
     assert current_branch(clone, {"GITHUB_ACTIONS": "true", **environ}) == branch
+
+
+def event(tmp_path: Path, payload: object) -> dict[str, str]:
+    """A job of GitHub Actions on main whose event says `payload`."""
+    path = tmp_path / "event.json"
+    path.write_text(json.dumps(payload))
+    return {"GITHUB_ACTIONS": "true", "GITHUB_REF": "refs/heads/main", "GITHUB_EVENT_PATH": str(path)}
+
+
+def test_a_review_of_a_pull_request_names_the_base_in_its_event(clone: Path) -> None:
+    environ = event(clone, {"pull_request": {"base": {"ref": "release"}}}) | {"GITHUB_REF": "refs/pull/7/merge"}
+    assert current_branch(clone, environ) == "release"
+
+
+@pytest.mark.parametrize(
+    ("environ", "what"),
+    [
+        ({"GITHUB_REF": "refs/heads/main"}, ""),
+        ({"GITHUB_REF": "refs/tags/v1"}, ""),
+        ({"GITHUB_REF": "refs/pull/7/merge", "GITHUB_BASE_REF": "main"}, "a pull request"),
+        ({"GITHUB_REF": "refs/pull/7/merge"}, "a pull request"),
+        ({"GITHUB_REF": "refs/heads/change", "GITHUB_BASE_REF": "main"}, "a pull request"),
+        ({"GITHUB_REF": "refs/heads/gh-readonly-queue/main/pr-7-0a1b2c"}, "a merge queue"),
+    ],
+)
+def test_a_job_on_what_is_not_merged_yet_is_told_apart(environ: dict[str, str], what: str) -> None:
+    assert proposed({"GITHUB_ACTIONS": "true", **environ}) == what
+    assert proposed(environ) == "", "no job of GitHub Actions"
+
+
+def test_a_job_knows_the_default_branch_from_its_event(clone: Path) -> None:
+    environ = event(clone, {"repository": {"default_branch": "trunk"}})
+    assert default_branch(clone, environ) == "trunk"
+    assert here(on_branch(), clone / "trap.yaml", environ).otherwise == "trunk"
+    assert default_branch(clone, {**environ, "GITHUB_ACTIONS": ""}) is None
+
+
+@pytest.mark.parametrize("payload", [{}, [], None, {"repository": 7}, {"repository": {"default_branch": ["x"]}}])
+def test_an_event_that_does_not_say_the_default_branch_leaves_it_to_github(
+    clone: Path, server: GitHubServer, payload: object
+) -> None:
+    environ = event(clone, payload) | TOKEN
+    environ |= {"GITHUB_API_URL": server.api_url, "GITHUB_REPOSITORY": server.repository}
+    assert default_branch(clone, environ) is None
+    git(clone, "checkout", "--quiet", "-b", "feature")
+    feature = {**environ, "GITHUB_REF": "refs/heads/feature"}
+    assert here(on_branch(), clone / "trap.yaml", feature).otherwise == "main"
+    assert here(on_branch(), clone / "trap.yaml", environ).otherwise == "", "main itself"
+    server.fail("GET", "/repos/octo/agent$", Fault(404))
+    assert here(on_branch(), clone / "trap.yaml", feature).otherwise is None
+
+
+def test_an_event_that_cannot_be_read_says_nothing(clone: Path) -> None:
+    assert default_branch(clone, {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_PATH": str(clone / "none")}) is None
+    assert default_branch(clone, {"GITHUB_ACTIONS": "true"}) is None
 
 
 def test_the_place_is_that_of_the_work_folder(clone: Path) -> None:
@@ -139,7 +201,7 @@ def test_the_place_is_that_of_the_work_folder(clone: Path) -> None:
     git(clone, "update-ref", "refs/remotes/origin/main", head)
     git(clone, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
     path = clone / "evals" / "trap.yaml"
-    assert default_branch(clone) == "main"
+    assert default_branch(clone, {}) == "main"
     assert here(on_branch(), path, {}) == Place(head, "main", "evals/trap.yaml")
     git(clone, "checkout", "--quiet", "-b", "feature")
     assert here(on_branch(), path, {}) == Place(head, "feature", "evals/trap.yaml", "main")

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from evaluator.github.acceptance import Label, by_label, head_of, merged_head
-from evaluator.github.client import Client, Failure
+from evaluator.github.acceptance import Label, by_label
+from evaluator.github.client import Client
 from evaluator.github.events import Activity
 from evaluator.results import Acceptance
 from tests.servers.github_server import Fault, GitHubServer
@@ -101,50 +101,3 @@ def test_where_a_persons_permission_cannot_be_told_the_label_does_not_count(
 def test_an_answer_that_names_no_permission_is_none(client: Client, server: GitHubServer, body: bytes) -> None:
     server.fail("GET", "/permission", Fault(200, body=body))
     assert label(client).acceptance is None
-
-
-MERGE = "d" * 40
-
-
-def test_a_pushed_commit_leads_to_the_head_of_the_pull_request_that_it_merged(
-    client: Client, server: GitHubServer
-) -> None:
-    server.pulls = {
-        3: {"head": "a" * 40, "base_ref": "main", "merge_commit": "e" * 40},
-        7: {"head": HEAD, "base_ref": "main", "merge_commit": MERGE},
-    }
-    assert merged_head(client, "octo/agent", MERGE, "main") == HEAD
-
-
-@pytest.mark.parametrize(
-    "pull",
-    [
-        {"head": HEAD, "base_ref": "release", "merge_commit": MERGE},
-        {"head": MERGE, "base_ref": "main", "merge_commit": None},
-        {"head": MERGE, "base_ref": "main", "merge_commit": "e" * 40},
-    ],
-)
-def test_a_pull_request_into_another_branch_or_not_merged_by_that_commit_is_none_of_its(
-    client: Client, server: GitHubServer, pull: dict[str, str]
-) -> None:
-    server.pulls = {7: pull}
-    assert merged_head(client, "octo/agent", MERGE, "main") is None
-
-
-def test_a_commit_without_a_pull_request_has_no_head(client: Client) -> None:
-    assert merged_head(client, "octo/agent", MERGE, "main") is None
-
-
-def test_pull_requests_that_cannot_be_read_are_a_failure_and_not_none(client: Client, server: GitHubServer) -> None:
-    server.granted = {"contents: read"}
-    for got in (merged_head(client, "octo/agent", MERGE, "main"), head_of(client, "octo/agent", 7)):
-        assert isinstance(got, Failure)
-        assert "the token needs the permission `pull-requests: read`" in got.message
-
-
-def test_a_pull_request_is_asked_for_its_head(client: Client, server: GitHubServer) -> None:
-    server.pulls = {7: {"head": HEAD, "base_ref": "main", "merge_commit": None}}
-    assert head_of(client, "octo/agent", 7) == HEAD
-    server.fail("GET", "/pulls/7", Fault(200, body=b'{"head": {"sha": "main"}}'))
-    got = head_of(client, "octo/agent", 7)
-    assert got == Failure("malformed", "the server's answer has no head commit")

@@ -62,6 +62,12 @@ def test_the_actions_of_others_are_pinned_by_commit(path: Path) -> None:
     assert [use for use in others if not re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}", use)] == []
 
 
+def test_no_other_label_cancels_a_run_of_the_label_that_waits() -> None:
+    read = yaml.safe_load((ROOT / "examples" / "workflows" / "accept-by-label.yml").read_text(encoding="utf-8"))
+    assert "${{ github.event.label.name }}" in read["concurrency"]["group"]
+    assert read["concurrency"]["cancel-in-progress"] == "${{ github.event.action == 'synchronize' }}"
+
+
 def test_the_label_of_the_example_starts_a_run() -> None:
     read = yaml.safe_load((ROOT / "examples" / "workflows" / "accept-by-label.yml").read_text(encoding="utf-8"))
     assert "labeled" in read[True]["pull_request"]["types"]

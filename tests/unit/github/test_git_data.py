@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from evaluator.github.client import Client, Failure
-from evaluator.github.git_data import Blob, GitData, Tip
+from evaluator.github.git_data import Blob, GitData, Tip, default_branch
 from tests.servers.github_server import Fault, GitHubServer
 
 
@@ -23,8 +25,72 @@ def test_a_branch_is_read_with_its_files_and_their_sizes(server: GitHubServer, d
     commit = server.git.put("b", {"a.txt": b"hello", "folder/b.txt": b""})
     found = tip(data)
     assert found.commit == commit
-    assert {path: blob.size for path, blob in found.files.items()} == {"a.txt": 5, "folder/b.txt": 0}
-    assert data.read(found.files["a.txt"]) == b"hello"
+    file, empty = data.file(found, "a.txt"), data.file(found, "folder/b.txt")
+    assert isinstance(file, Blob)
+    assert isinstance(empty, Blob)
+    assert (file.size, empty.size, data.read(file)) == (5, 0, b"hello")
+    assert data.folder(found, "folder") == {"b.txt": empty}
+
+
+@pytest.mark.parametrize("path", ["b.txt", "other/b.txt", "folder/other/b.txt"])
+def test_what_is_not_on_the_branch_is_none(server: GitHubServer, data: GitData, path: str) -> None:
+    server.git.put("b", {"a.txt": b"hello", "folder/b.txt": b""})
+    assert data.file(tip(data), path) is None
+
+
+def test_everything_is_read_at_one_commit_and_each_folder_is_listed_once(server: GitHubServer, data: GitData) -> None:
+    server.git.put("b", {"folder/a": b"1"})
+    before = tip(data)
+    server.git.put("b", {"folder/a": b"22", "folder/b": b"3"})
+    for _ in range(2):
+        file = data.file(before, "folder/a")
+        assert isinstance(file, Blob)
+        assert file.size == 1
+    assert sum("/git/trees/" in request.path for request in server.requests) == 2
+
+
+@pytest.mark.parametrize("mode", ["120000", "160000"])
+def test_what_leads_elsewhere_is_a_failure_where_it_is_looked_up(
+    server: GitHubServer, data: GitData, mode: str
+) -> None:
+    git = server.git
+    blob = git.add_blob(b"/etc/passwd")
+    git.branches["b"] = git.add_commit(git.add_tree({"x": (mode, blob), "a": ("100755", blob)}), (), "a link")
+    found = tip(data)
+    assert data.file(found, "x") == Failure("malformed", "x is no plain file")
+    assert data.file(found, "x/y") == Failure("malformed", "x is no folder")
+    assert isinstance(data.file(found, "a"), Blob)
+
+
+GOOD = {"path": "a", "mode": "100644", "type": "blob", "sha": "c" * 40, "size": 1}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        None,
+        "a",
+        {**GOOD, "path": None},
+        {**GOOD, "path": ""},
+        {**GOOD, "path": "a/b"},
+        {**GOOD, "sha": "x"},
+        {**GOOD, "size": None},
+        {**GOOD, "size": -1},
+        {**GOOD, "size": True},
+        {**GOOD, "size": "1"},
+        {**GOOD, "type": "tree", "sha": None},
+        {**GOOD, "path": "other"},
+    ],
+)
+def test_an_entry_that_is_not_whole_is_a_failure_and_never_absent(
+    server: GitHubServer, data: GitData, entry: object
+) -> None:
+    server.git.put("b", {"a": b"x"})
+    body = json.dumps({"truncated": False, "tree": [{**GOOD, "path": "other"}, entry]}).encode()
+    server.fail("GET", "/git/trees/", Fault(200, body=body))
+    failure = data.file(tip(data), "a")
+    assert isinstance(failure, Failure)
+    assert failure.kind == "malformed"
 
 
 def test_only_the_very_name_counts(server: GitHubServer, data: GitData) -> None:
@@ -35,7 +101,16 @@ def test_only_the_very_name_counts(server: GitHubServer, data: GitData) -> None:
 def test_a_listing_that_is_cut_off_is_not_taken_for_all(server: GitHubServer, data: GitData) -> None:
     server.git.put("b", {"a": b"x"})
     server.fail("GET", "/git/trees/", Fault(200, body=b'{"tree": [], "truncated": true}'))
-    assert data.tip("b") == Failure("malformed", "the branch has more files than the server lists")
+    failure = data.file(tip(data), "a")
+    assert failure == Failure("malformed", "a folder of the branch has more files than the server lists")
+
+
+@pytest.mark.parametrize("refs", [[{}], [{"ref": None}], [{"ref": 7}], [{"ref": "refs/heads/b-2"}, {}]])
+def test_a_listing_of_branches_without_their_names_is_not_taken_for_none(
+    server: GitHubServer, data: GitData, refs: list[object]
+) -> None:
+    server.fail("GET", "/git/matching-refs/", Fault(200, body=json.dumps(refs).encode()))
+    assert data.tip("b") == Failure("malformed", "the server lists a branch without a name")
 
 
 def test_a_commit_changes_adds_and_deletes_and_leaves_the_rest(server: GitHubServer, data: GitData) -> None:
@@ -69,19 +144,34 @@ def test_a_branch_is_made_where_there_is_none_and_once_only(server: GitHubServer
     assert data.advance("b/c", commit, None) == Failure("refused", "HTTP 422 (Reference already exists)", 422)
 
 
-@pytest.mark.parametrize(("commit", "of", "ahead"), [(1, 0, True), (0, 1, False), (0, 0, False)])
-def test_a_descendant_is_ahead_and_nothing_else_is(
-    server: GitHubServer, data: GitData, commit: int, of: int, ahead: bool
+@pytest.mark.parametrize(
+    ("commit", "to", "standing"),
+    [(1, 0, "ahead"), (0, 1, "behind"), (0, 0, "identical"), (1, 2, "diverged"), (1, 3, "unknown")],
+)
+def test_how_two_commits_stand_to_each_other(
+    server: GitHubServer, data: GitData, commit: int, to: int, standing: str
 ) -> None:
-    line = server.git.line("one", "two")
-    assert data.is_ahead(line[commit], of=line[of]) is ahead
+    one, two = server.git.line("one", "two")
+    aside = server.git.add_commit(server.git.add_tree({}), (one,), "aside")
+    commits = [one, two, aside, "f" * 40]
+    assert data.standing(commits[commit], to=commits[to]) == standing
 
 
-def test_a_commit_that_the_server_does_not_know_is_not_ahead(server: GitHubServer, data: GitData) -> None:
-    (commit,) = server.git.line("one")
-    assert data.is_ahead("f" * 40, of=commit) is False
+def test_a_comparison_that_fails_or_says_nothing_is_a_failure(server: GitHubServer, data: GitData) -> None:
+    one, two = server.git.line("one", "two")
+    server.fail("GET", "/compare/", Fault(200, body=b'{"status": "fine"}'))
+    failure = data.standing(two, to=one)
+    assert isinstance(failure, Failure)
+    assert failure.kind == "malformed"
     server.fail("GET", "/compare/", *[Fault(503)] * 20)
-    assert isinstance(data.is_ahead(commit, of=commit), Failure)
+    assert isinstance(data.standing(two, to=one), Failure)
+
+
+def test_the_default_branch_is_asked_for(server: GitHubServer, data: GitData, client: Client) -> None:
+    assert default_branch(client, server.repository) == "main"
+    for fault in (Fault(404), Fault(200, body=b"[]"), Fault(200, body=b'{"default_branch": 7}')):
+        server.fail("GET", "/repos/[^/]*/[^/]*$", fault)
+        assert default_branch(client, server.repository) is None
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[]", b'{"sha": "../.."}', b'{"sha": 7}'])

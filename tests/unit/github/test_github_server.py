@@ -44,6 +44,10 @@ def test_a_created_listed_and_edited_comment_has_githubs_shape(server: GitHubSer
         check(comment, "issue-comment")
 
 
+def test_a_repository_has_githubs_shape(server: GitHubServer) -> None:
+    check(requests.get(f"{server.api_url}/repos/octo/agent", timeout=5).json(), "repository")
+
+
 def test_a_comparison_has_githubs_shape(server: GitHubServer) -> None:
     base, head = server.commit("base"), server.commit("head")
     server.merge_bases[base, head] = base
@@ -111,7 +115,13 @@ def test_the_git_database_has_githubs_shape(server: GitHubServer) -> None:
     check(moved.json(), "git-ref")
     for ref in requests.get(f"{git}/matching-refs/heads/b", timeout=5).json():
         check(ref, "git-ref")
-    check(requests.get(f"{git}/trees/{tree['sha']}?recursive=1", timeout=5).json(), "git-tree")
+    listed = requests.get(f"{git}/trees/{tree['sha']}", timeout=5).json()
+    check(listed, "git-tree")
+    [folder] = listed["tree"]
+    assert (folder["path"], folder["type"]) == ("folder", "tree")
+    inside = requests.get(folder["url"], timeout=5).json()
+    check(inside, "git-tree")
+    assert [each["path"] for each in inside["tree"]] == ["a.txt"]
     comparison = requests.get(
         f"{server.api_url}/repos/octo/agent/compare/{first['sha']}...{second['sha']}", timeout=5
     ).json()

@@ -32,14 +32,23 @@ from evaluator.transcript import Call, Infrastructure, Transcript, Usage
 
 GOOD_CANARIES = CanaryResults(
     version="1.0.0",
-    cases=[CanaryResult(id=f"json-call-{n}", expected="pass", got="pass", ok=True) for n in range(34)],
+    cases=[
+        CanaryResult(id=f"json-call-{n}", expected="passed score=1", got="passed score=1", ok=True) for n in range(34)
+    ],
 )
 BROKEN_CANARIES = CanaryResults(
     version="1.0.0",
     cases=[
         *GOOD_CANARIES.cases,
-        CanaryResult(id="numeric-invented-unit", expected="fail wrong_value", got="pass", ok=False),
-        CanaryResult(id="json-duplicate-keys", expected="fail unparseable", got="fail wrong_value", ok=False),
+        CanaryResult(
+            id="numeric-invented-unit", expected="failed wrong_value score=0 | $:value", got="passed score=1", ok=False
+        ),
+        CanaryResult(
+            id="json-duplicate-keys",
+            expected="failed unparseable score=0",
+            got="failed wrong_value score=0 | $:value",
+            ok=False,
+        ),
     ],
 )
 

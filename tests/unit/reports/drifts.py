@@ -42,6 +42,7 @@ FELL = (
     "12 cases of refunds asked again, pass_rate: baseline then 1.00, base now 0.08, change now 0.06: the base does as "
     "badly now as the change."
 )
+ALIKE = "nothing of what is asked differs from the baseline, so the change cannot be the cause."
 NOT_ASKED = "The control arm was not asked: OPENAI_API_KEY is not set."
 
 
@@ -97,7 +98,10 @@ def validators_moved() -> Run:
         builders.drifting(),
         "validator",
         replay_canaries=("moved", "2 of 412 recorded answers are judged otherwise than they must be: a, b."),
-        baseline_rescored=("moved", "1 stored verdicts or figures of the baseline are not given again."),
+        baseline_rescored=(
+            "moved",
+            "1 stored verdict or figure of the baseline is not given again by today's validators.",
+        ),
     )
 
 
@@ -107,7 +111,10 @@ def provider_moved() -> Run:
         dropped(),
         "provider",
         verdict="drift",
-        reasons=[Reason(kind="provider", text=f"The provider moved: {said}")],
+        reasons=[
+            Reason(kind="provider", text=f"The provider moved: {FELL}"),
+            Reason(kind="provider", text=f"A live canary came out otherwise: {said}"),
+        ],
         live_canaries=("moved", f"1 of 7 came out otherwise. {said}"),
         control_arm=("moved", FELL),
     )
@@ -121,6 +128,25 @@ def model_moved() -> Run:
         reasons=[Reason(kind="model", text=f"The model moved, or the provider behind it: {FELL}")],
         control_arm=("moved", FELL),
     )
+
+
+def nothing_changed() -> Run:
+    """A run at night: the model is worse, and nobody changed anything."""
+    same = build([task_result("refunds", outcomes(8, 12))], [task_result("refunds", outcomes(20, 0))])
+    return moved(
+        same,
+        "model",
+        verdict="drift",
+        reasons=[Reason(kind="model", text=f"The model moved, or the provider behind it: {ALIKE}")],
+        control_arm=("moved", f"{ALIKE[:1].upper()}{ALIKE[1:]}"),
+    )
+
+
+def softened(run: Run) -> Run:
+    """The same where `gate.on_drift` only warns: what the verdict would rest on is in the warnings."""
+    assert run.comparison is not None
+    fallen = [Reason(kind="rule", text=each.text, task=each.task) for each in run.rules if each.outcome == "fail"]
+    return replace(run, verdict="pass", reasons=[], warnings=[*run.warnings, *fallen, *run.reasons])
 
 
 def refused() -> Run:
@@ -209,6 +235,7 @@ ALL = {
     "validators": validators_moved,
     "provider": provider_moved,
     "model": model_moved,
+    "nothing changed": nothing_changed,
     "refused": refused,
     "accepted": accepted,
     "unchanged": unchanged,

@@ -125,11 +125,11 @@ def test_validator_drift_names_the_layer_the_canary_and_the_way_out() -> None:
     text = comment.render(builders.drifting())
 
     assert text.startswith(
-        "### 🧭 trapgate: drift — the validators moved, not the model: Canary numeric-invented-unit: expected fail "
-        "`wrong_value`, got pass; 2 more reasons below\n"
+        "### 🧭 trapgate: drift — the validators moved, not the model: canary numeric-invented-unit is judged passed, "
+        "must fail (`wrong_value`); 2 more reasons below\n"
     )
-    assert "pin that package or scorer back" in text
-    assert "| `numeric-invented-unit` | `fail wrong_value` | `pass` |" in text
+    assert "Find out what changed: `trapgate canaries` scores the recorded answers alone" in text
+    assert "| `numeric-invented-unit` | `failed wrong_value score=0 \\| $:value` | `passed score=1` |" in text
     assert "- jsonschema 4.25.1 → 4.26.0" in text
     assert "34 of 36 canaries as expected" in text
 
@@ -137,7 +137,7 @@ def test_validator_drift_names_the_layer_the_canary_and_the_way_out() -> None:
 def test_model_drift_says_that_the_model_moved_and_not_the_change() -> None:
     text = comment.render(builders.provider_drifting())
 
-    assert text.startswith("### 🧭 trapgate: drift — the model moved, not the change: Another model answers")
+    assert text.startswith("### 🧭 trapgate: drift — the model moved, not the change: another model answers")
     assert "Name a dated version of the model in `trap.yaml`." in text
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evaluator.models import together
 from evaluator.reports import comment, page, terminal
 from evaluator.reports.words import WITNESSES
-from evaluator.results import Acceptance, Evidence, LiveCanaries, Reason, Run
+from evaluator.results import Acceptance, CanaryResult, Evidence, LiveCanaries, Reason, Run
 from evaluator.transcript import Usage
 from tests.unit.reports import builders, drifts, rendered
 from tests.unit.reports.builders import build, outcomes, task_result
@@ -194,14 +194,163 @@ def test_a_broken_floor_or_a_recording_leaves_no_layer_open() -> None:
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (drifts.validators_moved(), "the validators moved, not the model: Canary numeric-invented-unit"),
-        (drifts.provider_moved(), "the provider moved, not the change: Strict schemas with minItems were accepted"),
-        (drifts.model_moved(), "the model moved, not the change: 12 cases of refunds asked again"),
+        (drifts.validators_moved(), "the validators moved, not the model: canary numeric-invented-unit is judged"),
+        (drifts.provider_moved(), "the provider moved, not the change: refunds `pass_rate` fell 1.00 → 0.40; the base"),
+        (drifts.model_moved(), "the model moved, not the change: refunds `pass_rate` fell 1.00 → 0.40; the base does"),
     ],
 )
 def test_a_drift_names_its_layer_once(run: Run, said: str) -> None:
     assert f"drift — {said}" in first_line(run)
     assert len(re.findall("(?i)the (?:model|provider|validators) moved", first_line(run))) == 1
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (drifts.model_moved(), "drift — the model moved, not the change: {}; the base does as badly now as the change"),
+        (
+            drifts.provider_moved(),
+            "drift — the provider moved, not the change: {}; the base does as badly now as the change; 1 more reason "
+            "below",
+        ),
+        (
+            drifts.nothing_changed(),
+            "drift — the model moved, not the change: {}; nothing of what is asked differs from the baseline",
+        ),
+        (
+            drifts.softened(drifts.model_moved()),
+            "pass, although the model moved — {}; the base does as badly now as the change",
+        ),
+        (
+            drifts.softened(drifts.nothing_changed()),
+            "pass, although the model moved — {}; nothing of what is asked differs from the baseline",
+        ),
+    ],
+)
+def test_where_a_layer_moved_and_cases_got_worse_the_first_line_says_what_fell_and_why_in_short(
+    run: Run, said: str
+) -> None:
+    assert first_line(run).endswith(said.format("refunds `pass_rate` fell 1.00 → 0.40"))
+
+
+def test_the_figures_of_the_control_arm_stand_in_its_own_line_alone() -> None:
+    for run in (drifts.provider_moved(), drifts.model_moved()):
+        assert comment.render(run).count("12 cases of refunds asked again") == 1
+    assert "\n- refunds `pass_rate` fell 1.00 → 0.40; the base does" in comment.render(drifts.provider_moved())
+
+
+def test_a_critical_case_that_fell_under_a_moved_layer_is_named() -> None:
+    run = drifts.model_moved()
+    text = "refunds: the critical case call-09 passed in the baseline and fails now."
+    run = replace(
+        run,
+        rules=[replace(rule, outcome="ok") for rule in run.rules],
+        warnings=[Reason(kind="critical", text=text, task="refunds")],
+    )
+
+    for each in (run, replace(run, verdict="pass", reasons=[])):
+        assert "refunds: the critical case `call-09` passed in the baseline and fails now; the base" in first_line(each)
+
+
+def test_a_warning_of_a_rule_is_not_what_fell() -> None:
+    run = drifts.model_moved()
+    rules = [replace(rule, outcome="warn") for rule in run.rules]
+    warnings = [Reason(kind="rule", text=rule.text, task="refunds") for rule in rules]
+
+    assert "fell" not in first_line(replace(run, rules=rules, warnings=warnings))
+
+
+def test_a_softened_drift_without_a_drop_says_what_moved_and_that_the_rules_hold() -> None:
+    run = drifts.softened(drifts.moved(builders.provider_drifting(), "model"))
+
+    assert first_line(run).startswith(
+        "### ⚠️ trapgate: pass, although the model moved — another model answers under the same name: `gpt-4.1-mini-"
+    )
+    assert first_line(run).endswith("; 1 rule holds, json-call `pass_rate` stayed at 0.35")
+
+
+def test_a_softened_drift_still_says_what_can_be_done() -> None:
+    assert advice(drifts.softened(drifts.model_moved()))[0].startswith("Nothing in this change explains it. Name a")
+
+
+def test_of_several_models_what_fell_names_the_model_under_which_it_fell() -> None:
+    good = build([task_result("refunds", outcomes(20, 0))], [task_result("refunds", outcomes(20, 0))])
+    one = drifts.moved(replace(good, subject=builders.Subject(model="a/one")), None)
+    two = replace(drifts.model_moved(), subject=builders.Subject(model="b/two"))
+
+    assert "the model moved, not the change: b/two: refunds `pass_rate` fell 1.00 → 0.40; the base does" in first_line(
+        together([one, two], [])
+    )
+    assert " — b/two: refunds `pass_rate` fell 1.00 → 0.40; the base does as badly now" in first_line(
+        replace(together([one, drifts.softened(two)], []), layer="model")
+    )
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "said"),
+    [
+        ("failed wrong_type score=0 | $.a:type", "passed score=1", "is judged passed, must fail (`wrong_type`)"),
+        ("passed score=1", "failed wrong_value score=0", "is judged failed (`wrong_value`), must pass"),
+        ("failed a score=0", "failed b score=0", "is judged failed (b), must fail (a)"),
+        ("passed score=1", "passed score=0.9", "is judged passed, as it must be, with other figures or findings"),
+        ("passed score=1", "crashed with KeyError: 'x'", "crashed with KeyError: 'x', must pass"),
+        ("refused duplicate at 1:3", "value 1", "value 1, must be: refused duplicate at 1:3"),
+        (
+            "every expected answer passes",
+            f"6 of 6 otherwise: {', '.join(f'case-{n} (score 0)' for n in range(6))}",
+            "6 of 6 otherwise, must be: every expected answer passes",
+        ),
+    ],
+)
+def test_a_failed_canary_is_said_by_its_verdicts_and_its_words_stay_in_the_table(
+    expected: str, got: str, said: str
+) -> None:
+    canary = CanaryResult(id="json/a_b", expected=expected, got=got, ok=False)
+    results = replace(builders.BROKEN_CANARIES, cases=[canary])
+    run = build([task_result("t", outcomes(1, 0))], [task_result("t", outcomes(1, 0))], canaries=results)
+    line = first_line(run)
+
+    assert line.startswith("### 🧭 trapgate: drift — the validators moved, not the model: canary `json/a_b`")
+    assert line.endswith(said)
+    assert "json/a_b" in rendered.page(comment.render(run)).exact
+    assert expected in rendered.page(comment.render(run)).exact
+    assert got in rendered.page(comment.render(run)).exact
+
+
+def test_nobody_is_told_to_accept_a_run_whose_canaries_failed() -> None:
+    text = comment.render(builders.drifting())
+
+    assert "2 more reasons" in text
+    assert "accept a new baseline" not in text
+    assert "`trapgate canaries`" in advice(builders.drifting())[0]
+    assert len(advice(builders.drifting())) == 1
+
+
+def test_the_words_of_a_provider_end_in_one_full_stop() -> None:
+    said = "'anyOf' is not permitted.."
+    run = drifts.moved(
+        builders.passing(),
+        "provider",
+        verdict="drift",
+        reasons=[Reason(kind="provider", text=said), Reason(kind="provider", text=said.replace("any", "one"))],
+        live_canaries=("moved", f"1 of 7 live canaries moved: {said}"),
+    )
+    run = replace(run, warnings=[Reason(kind="note", text=said), Reason(kind="task", text=said)])
+
+    assert ".." not in comment.render(run)
+    assert "not permitted.\n" in comment.render(run)
+
+
+def test_what_a_witness_says_is_a_sentence() -> None:
+    run = drifts.moved(
+        builders.passing(),
+        None,
+        live_canaries=("silent", "the baseline has no live canaries"),
+        control_arm=("silent", "a/one could not be asked: no key"),
+    )
+
+    assert "| The baseline has no live canaries. |" in block(run)[1][2]
+    assert "| a/one could not be asked: no key. |" in block(run)[1][3]
 
 
 def test_the_layer_of_the_decision_counts_and_not_the_kind_of_the_reason() -> None:
@@ -221,7 +370,8 @@ def test_an_inconclusive_run_whose_schemas_are_refused_says_so_first() -> None:
     assert first_line(run).startswith(
         "### ❓ trapgate (refund-agent): inconclusive — the provider refuses a schema: refunds: 2 of 20 planned"
     )
-    assert advice(run)[0].startswith("Ask the provider, or ask for structure by another mechanism (`structured`)")
+    [mend] = advice(run)
+    assert mend.startswith("Ask the provider, or ask for structure by another mechanism (`structured`)")
     assert block(run)[0] == "<details open><summary>What moved: the provider</summary>"
 
 
@@ -237,6 +387,54 @@ def test_cases_that_were_changed_or_removed_call_for_a_new_baseline() -> None:
 
     assert "comparison" in {reason.kind for reason in run.reasons}
     assert advice(run)[0].startswith("Cases were changed or removed, so these cannot be compared.")
+
+
+def _without(number: int) -> Run:
+    """The last cases of the baseline are gone."""
+    kept = {case: attempts for case, attempts in outcomes(20, 0).items() if case <= f"call-{20 - number:02}"}
+    return build([task_result("t", kept)], [task_result("t", outcomes(20, 0))])
+
+
+def test_cases_that_were_removed_are_named_in_the_first_line_three_of_them_at_most() -> None:
+    assert _without(2).verdict == "inconclusive"
+    assert re.search("removed:? .?`call-19`, `call-20`", first_line(_without(2)))
+    assert re.search("removed:? .?`call-16`, `call-17`, `call-18` and 2 more", first_line(_without(5)))
+
+
+def test_cases_that_were_changed_are_named_in_the_first_line() -> None:
+    now = task_result("t", outcomes(20, 0), content={f"call-{n:02}": "other" for n in range(1, 3)})
+
+    assert "; changed: `call-01`, `call-02`; 1 more reason below" in first_line(
+        build([now], [task_result("t", outcomes(20, 0))])
+    )
+
+
+def test_a_pass_from_which_cases_were_left_out_is_no_green_light() -> None:
+    now = task_result("t", outcomes(20, 0), content={"call-01": "other"})
+    changed = build([now], [task_result("t", outcomes(20, 0))])
+
+    for run in (drifts.moved(_without(1), None), drifts.moved(changed, None)):
+        assert run.verdict == "pass"
+        assert first_line(run).startswith("### ⚠️ trapgate: pass, with cases left out — 1 rule holds")
+        assert block(run)[0].startswith("<details open>")
+    small = drifts.small_suite()
+    assert small.comparison is not None
+    part = replace(small.comparison.tasks[0], removed=["x"])
+    both = replace(small, comparison=replace(small.comparison, tasks=[part]))
+    assert "pass, with a possible drop and cases left out — no rule failed" in first_line(both)
+
+
+def test_a_model_whose_cases_were_left_out_has_no_green_mark_in_the_table_of_models() -> None:
+    good = build([task_result("t", outcomes(20, 0))], [task_result("t", outcomes(20, 0))])
+    one, two = (
+        replace(run, subject=builders.Subject(model=name))
+        for run, name in ((good, "a/one"), (drifts.moved(_without(1), None), "b/two"))
+    )
+    text = comment.render(together([one, two], []))
+
+    assert "\n| ✅ | `a/one` |" in text
+    assert "\n| ⚠️ | `b/two` |" in text
+    assert text.startswith("### ⚠️ trapgate: pass, with cases left out")
 
 
 def test_an_accepted_verdict_stays_what_it_is_and_says_who_accepted_it() -> None:
