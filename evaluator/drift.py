@@ -241,7 +241,7 @@ def _of_control(arm: Answer | None, asked: Control | None, *, sound: bool) -> Wi
         text = "Nothing was measured, so nothing was asked again."
         return Witness(name="control_arm", state="silent", text=text)
     if arm is None and asked is not None and not asked.silent:
-        text = "What failed passed when it was asked again, so no drop is suspected."
+        text = "Asked again, what failed does no worse than the base, so no drop is suspected."
         return Witness(name="control_arm", state="steady", text=text)
     if arm is None:
         return Witness(name="control_arm", state="silent", text="No drop is suspected, so nothing was asked again.")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from statistics import fmean
 
 import msgspec
 
@@ -428,33 +427,60 @@ def _rule_reason(kind: str, result: RuleResult) -> Reason:
     return Reason(kind=kind, text=result.text, task=result.task, metric=result.metric)
 
 
-def _acquitted(task: str, pair: Pair, facts: Facts) -> bool:
-    """Whether a critical case had so few attempts in this run that those of the control arm count as well, and did no
-    worse there than the base, passing at least half of the time: "failed in all its attempts" is no word about a single
-    one."""
-    attempts = sum(attempt.status == "scored" for attempt in pair.now.attempts)
-    if facts.control is None or attempts >= _TELLING:
-        return False
-    base, change = (
-        [attempt.passed is True for attempt in control.attempts_of(arm, task, pair.now.id)]
-        for arm in (facts.control.base, facts.control.change)
+class _Again(msgspec.Struct, frozen=True):
+    """A critical case that was asked again: how often the change passed it, of `made` attempts in all and of the
+    `fresh` ones, and how often the base did, of `asked`."""
+
+    passed: int
+    made: int
+    fresh: int
+    base: int
+    asked: int
+
+
+def _asked_again(task: str, pair: Pair, facts: Facts) -> _Again | None:
+    """What became of a critical case that failed in so few attempts that those of the control arm count as well:
+    "failed in all its attempts" is no word about a single one. None where it was not asked again."""
+    own = [attempt for attempt in pair.now.attempts if attempt.status == "scored"]
+    if facts.control is None or len(own) >= _TELLING:
+        return None
+    base, change = (control.attempts_of(arm, task, pair.now.id) for arm in (facts.control.base, facts.control.change))
+    if not base or not change:
+        return None
+    return _Again(
+        passed=sum(one.passed is True for one in (*own, *change)),
+        made=len(own) + len(change),
+        fresh=len(change),
+        base=sum(one.passed is True for one in base),
+        asked=len(base),
     )
-    return bool(base) and bool(change) and fmean(change) >= max(0.5, fmean(base))
+
+
+def _acquitted(task: str, pair: Pair, facts: Facts) -> bool:
+    """Whether a critical case passes at least half of all its attempts, and when asked again no fewer than the base."""
+    again = _asked_again(task, pair, facts)
+    return (
+        again is not None
+        and 2 * again.passed >= again.made
+        and (again.passed * again.asked >= again.base * again.fresh)
+    )
 
 
 def _acquittals(facts: Facts) -> list[Reason]:
     """Critical cases that failed and are not held against the change, which a reader has to know."""
-    return [
-        Reason(
-            kind="note",
-            task=task,
-            text=f"{task}: the critical case {each.now.id} failed in this run and passed when it was asked again.",
-        )
-        for pairings in (facts.pairings, facts.anchored)
-        for task, pairing in pairings.items()
-        for each in pairing.pairs
-        if critically_failed(each) and _acquitted(task, each, facts)
-    ]
+    lines = {}
+    for pairings in (facts.pairings, facts.anchored):
+        for task, pairing in pairings.items():
+            for each in pairing.pairs:
+                again = _asked_again(task, each, facts) if critically_failed(each) else None
+                if again is None or not _acquitted(task, each, facts):
+                    continue
+                text = (
+                    f"{task}: the critical case {each.now.id} failed and was asked again: in all the change passes "
+                    f"{again.passed} of {again.made} attempts, the base {again.base} of {again.asked} now."
+                )
+                lines[text] = Reason(kind="note", task=task, text=text)
+    return list(lines.values())
 
 
 # What a person who may write can accept: that a change does otherwise, and that a moved layer is the new normal. Not

@@ -347,8 +347,8 @@ def _what_would_tell(evidence: Evidence, level: float) -> str:
     needed = cases_needed(share, level) if share > 0 and evidence.clusters is None else None
     if needed is None or needed <= evidence.n:
         what = "cases" if evidence.clusters is None else "clusters"
-        return f"more {what}, or more attempts at each case, would tell."
-    return f"at this rate {needed} cases would tell, or more attempts at each."
+        return f"more {what} would tell."
+    return f"at this rate {needed} cases would tell."
 
 
 def _proof(evidence: Evidence) -> str:

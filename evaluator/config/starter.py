@@ -79,7 +79,9 @@ _GITIGNORE = "/trapgate-results/\n"
 
 _WORKFLOW = f"""\
 name: trapgate
-on: pull_request
+on:
+  pull_request:
+    types: [opened, synchronize, reopened, labeled] # labeled: trapgate:accept counts in the run that it starts
 
 permissions: {{}}
 

@@ -4,33 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from evaluator.reports import evidence as proof
+from evaluator.reports import words
+from evaluator.reports.causes import has_dropped
+from evaluator.reports.escape import shorten
 from evaluator.reports.models import all_runs
 from evaluator.reports.verdict import is_possible
-from evaluator.reports.witnesses import is_unexplained, vouches_for_change
-from evaluator.reports.words import ADVICE, ASK_AGAIN, CHANGE_IS_CAUSE, NO_RATCHET, RECORD_AGAIN, TELL_APART
-from evaluator.results import RuleResult, Run
+from evaluator.reports.witnesses import control_arm, decisive, is_unexplained, vouches_for_change
+from evaluator.results import Candidate, RuleResult, Run, VerdictWord
+
+_MODEL_BYTES = 120
 
 
 def advice(run: Run) -> list[str]:
     """What to do next. Nothing where somebody has accepted what the verdict says."""
     if run.accepted is not None:
         return []
-    return list(dict.fromkeys([*_by_witness(run), *_by_kind(run)]))
+    return list(dict.fromkeys([*_by_evidence(run), *_by_kind(run)]))
 
 
-def _by_witness(run: Run) -> Iterator[str]:
+def _by_evidence(run: Run) -> Iterator[str]:
     rules = [rule for each in all_runs(run) for rule in each.rules]
-    fallen = [rule for rule in rules if rule.outcome == "fail" and rule.evidence is not None]
-    if run.verdict == "regression" and _only_anchored(fallen):
-        yield NO_RATCHET
-    elif vouches_for_change(run):
-        yield CHANGE_IS_CAUSE
-    if is_unexplained(run):
-        yield ASK_AGAIN
+    if run.verdict == "regression":
+        yield from _of_regression(run, [rule for rule in rules if rule.outcome == "fail" and rule.evidence is not None])
     if run.verdict == "pass" and any(map(is_possible, rules)):
-        yield TELL_APART
+        yield words.TELL_APART
+    if run.verdict == "inconclusive" and any(map(proof.is_proven, rules)) and not _does_base_as_badly(run):
+        yield _of_models(words.WORSE_MODEL, other) if (other := _candidate(run)) else words.MEND_FIRST
     if run.verdict == "inconclusive" and any(_is_stale(each) for each in all_runs(run)):
-        yield RECORD_AGAIN
+        yield words.RECORD_AGAIN
+
+
+def _of_regression(run: Run, fallen: Sequence[RuleResult]) -> Iterator[str]:
+    kinds = {reason.kind for reason in run.reasons} - {"note"}
+    vouched = vouches_for_change(run)
+    if kinds == {"rule"} and fallen and all(map(proof.is_chance, fallen)) and not vouched:
+        yield words.ANY_DROP
+        return
+    other = _candidate(run)
+    if other is not None and kinds & {"rule", "critical"}:
+        yield _of_models(words.WORSE_MODEL, other)
+        return
+    if _only_anchored(fallen):
+        yield words.NO_RATCHET
+    elif vouched:
+        yield words.CHANGE_IS_CAUSE
+    if is_unexplained(run):
+        yield words.ASK_AGAIN
 
 
 def _by_kind(run: Run) -> Iterator[str]:
@@ -43,9 +63,37 @@ def _by_kind(run: Run) -> Iterator[str]:
             kinds.pop(kind, None)
     if "canary" in kinds:  # first of all the validators have to be right where it is known what is right
         kinds.pop("validator", None)
-    if run.verdict == "pass" and run.layer is not None and ("drift", run.layer) in ADVICE:
-        yield ADVICE["drift", run.layer]
-    yield from (ADVICE[run.verdict, kind] for kind in kinds if (run.verdict, kind) in ADVICE)
+    known: list[tuple[VerdictWord, str]] = [(run.verdict, kind) for kind in kinds]
+    if run.verdict == "pass" and run.layer is not None:
+        known.insert(0, ("drift", run.layer))
+    yield from (_of_kind(run, each) for each in known if each in words.ADVICE)
+
+
+def _of_kind(run: Run, kind: tuple[VerdictWord, str]) -> str:
+    other = _candidate(run)
+    if kind == ("drift", "model") and has_dropped(run):
+        return f"{words.MODEL_FELL}; {words.LIVE_WITH_IT}." if other is None else f"{words.MODEL_FELL}."
+    if kind not in words.MEANT:
+        return words.ADVICE[kind]
+    meant = words.MEANT[kind] if other is None else _of_models(words.MEANT_MODEL, other)
+    return f"{words.ADVICE[kind]} {meant}"
+
+
+def _candidate(run: Run) -> Candidate | None:
+    """The other model than the baseline's that the verdict is about."""
+    comparison = decisive(run).comparison
+    return comparison.candidate if comparison is not None else None
+
+
+def _of_models(text: str, other: Candidate) -> str:
+    """`text` with the names of both models, which may hold anything, braces included."""
+    names = {"candidate": other.candidate, "baseline": other.baseline}
+    return text.format_map({key: shorten(name, _MODEL_BYTES) for key, name in names.items()})
+
+
+def _does_base_as_badly(run: Run) -> bool:
+    arm = control_arm(run)
+    return arm is not None and arm.state == "moved"
 
 
 def _only_anchored(fallen: Sequence[RuleResult]) -> bool:

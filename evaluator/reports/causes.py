@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evaluator.reports import evidence as proof
 from evaluator.reports import movements
 from evaluator.reports.escape import shorten
 from evaluator.reports.figures import comparison_of
@@ -17,6 +18,7 @@ _CLAUSE_BYTES = 160
 _MOST_CASES = 3
 _LAYERS = ("canary", "validator", "source", "provider", "model")
 _OPEN = ("coverage", "comparison")
+_WORSE = ("rule", "floor", "critical")
 
 
 def in_words(run: Run, reason: Reason) -> str:
@@ -46,6 +48,35 @@ def softened(run: Run) -> list[str]:
 def has_dropped(run: Run) -> bool:
     """Whether cases got worse under a layer that moved."""
     return any(_drop(run, each) for each in all_runs(run))
+
+
+def besides(run: Run, first: Reason) -> str:
+    """ "besides, pass_rate fell 1.00 → 0.45 (6 of 11 cases regressed, p = 0.016)": a proven drop beside what is
+    missing, without the task where `first` has named it; empty where there is none."""
+    if run.verdict != "inconclusive":
+        return ""
+    for each in all_runs(run):
+        for rule in each.rules:
+            if rule.evidence is None or not proof.is_proven(rule):
+                continue
+            said = movements.fallen(rule, rule.evidence)
+            is_named = not run.beside and rule.task is not None and first.text.startswith(f"{rule.task}: ")
+            return f"besides, {whose(run, each)}{said.removeprefix(f'{rule.task} ') if is_named else said}"
+    return ""
+
+
+def has_held(run: Run) -> bool:
+    """Whether no rule speaks against the run, and no pass rate is lower than in the baseline."""
+    if any(reason.kind in _WORSE for reason in (*run.reasons, *run.warnings)):
+        return False
+    runs = all_runs(run)
+    compared = [task for each in runs if each.comparison is not None for task in each.comparison.tasks]
+    found = [one for task in compared for one in (task.pass_rate, *task.slices.values()) if one is not None]
+    return (
+        bool(found)
+        and all(one.difference >= 0 for one in found)
+        and all(rule.outcome == "ok" for each in runs for rule in each.rules)
+    )
 
 
 # Canaries
@@ -149,7 +180,7 @@ def _fallen_rule(run: Run, reason: Reason) -> str:
     for each in all_runs(run):
         for rule in each.rules:
             if rule.evidence is not None and _is_drop(rule) and reason.text == whose(run, each) + rule.text:
-                return f"{whose(run, each)}{movements.moved(rule)} ({movements.counts(rule.metric, rule.evidence)})"
+                return f"{whose(run, each)}{movements.fallen(rule, rule.evidence)}"
     return ""
 
 

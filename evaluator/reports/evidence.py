@@ -3,7 +3,25 @@
 from __future__ import annotations
 
 from evaluator.reports import numbers
-from evaluator.results import Evidence
+from evaluator.results import Evidence, RuleResult
+
+# A report does not know `alpha`: that a change may be chance is what the gate says of it.
+_WITHIN_NOISE = "; that is within noise at alpha "
+
+
+def counted_p(evidence: Evidence) -> float | None:
+    """The p that counts: after Holm's correction where there is one; None where no statistics apply."""
+    return evidence.p if evidence.adjusted is None else evidence.adjusted
+
+
+def is_chance(rule: RuleResult) -> bool:
+    """Whether a rule blocks by `on_noise: fail` alone, on a change that chance may explain."""
+    return rule.outcome == "fail" and rule.evidence is not None and _WITHIN_NOISE in rule.text
+
+
+def is_proven(rule: RuleResult) -> bool:
+    """Whether a rule fails on a change that is more than noise."""
+    return rule.outcome == "fail" and rule.evidence is not None and not is_chance(rule)
 
 
 def chance(evidence: Evidence) -> str:

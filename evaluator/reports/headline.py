@@ -33,6 +33,10 @@ def headline(run: Run) -> str:
     if run.verdict == "drift" and cause.lower().startswith(("the provider moved", "the model moved")):
         cause = cause.partition(": ")[2] or cause  # said by the layer already
     parts = [": ".join(part for part in (layer, cause) if part)]
+    if fell := causes.besides(run, first):
+        parts.append(fell)
+    if run.verdict == "drift" and "model" in (run.layer, first.kind) and causes.has_held(run):
+        parts.append("nothing got worse")
     if said := control_arm(run) if is_unexplained(run) else None:
         why = lowered(trimmed(shorten(said.text, _CONTROL_BYTES)))
         parts.append(f"which layer moved is not known: {why}")

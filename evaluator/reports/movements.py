@@ -41,3 +41,10 @@ def counts(metric: str, evidence: Evidence) -> str:
     if evidence.better:
         parts.append(f"{numbers.count(evidence.better)} {better}")
     return ", ".join([*parts, *([proof.deciding(evidence)] if evidence.p is not None else [])])
+
+
+def fallen(rule: RuleResult, evidence: Evidence) -> str:
+    """ "refunds pass_rate fell 1.00 → 0.67 (1 of 3 cases regressed, p = 0.500; the rule blocks on any drop)"."""
+    rose = rule.baseline is not None and rule.now is not None and rule.now > rule.baseline
+    why = f"; the rule blocks on any {'rise' if rose else 'drop'}" if proof.is_chance(rule) else ""
+    return f"{moved(rule)} ({counts(rule.metric, evidence)}{why})"

@@ -13,6 +13,9 @@ from evaluator.reports.view_model import TaskSentence
 from evaluator.reports.words import TESTS
 from evaluator.results import Evidence, Run, TaskResult
 
+# The usual `alpha`, which a report does not know.
+_PROVEN = 0.02
+
 
 def task_sentences(run: Run) -> list[TaskSentence]:
     """For each task: how sure its difference is, how steady its cases are, what its tools could not answer."""
@@ -64,10 +67,13 @@ def _difference(task: TaskResult, evidence: Evidence | None) -> str:
         return f"{text}. The transcripts are recorded, so every change is real and no statistics apply."
     if evidence.p is not None:
         text += f", {proof.chance(evidence)} ({TESTS.get(evidence.test, evidence.test)})"
+    p = proof.counted_p(evidence)
+    if p is not None and p <= _PROVEN:
+        return f"{text}."  # what these cases could have missed is no question where they have shown a drop
     return f"{text}. {_power(evidence)}"
 
 
 def _power(evidence: Evidence) -> str:
     if evidence.detectable is None:
         return "So few cases cannot detect any drop, however large, with 80 % power."
-    return f"With 80 % power these cases detect a drop of {numbers.rate(evidence.detectable)} or more."
+    return f"A real drop under {numbers.rate(evidence.detectable)} would be missed more than one time in five."

@@ -67,6 +67,10 @@ def is_unexplained(run: Run) -> bool:
 
 def control_arm(run: Run) -> Witness | None:
     """What the control arm says; of several models, that of the first one that the verdict rests on."""
-    decisive = (each for each in all_runs(run) if (verdict_of(each), layer_of(each)) == (run.verdict, run.layer))
-    witnesses = next(decisive, run).witnesses
-    return next((witness for witness in witnesses if witness.name == "control_arm"), None)
+    return next((witness for witness in decisive(run).witnesses if witness.name == "control_arm"), None)
+
+
+def decisive(run: Run) -> Run:
+    """The run of the first model that the verdict rests on."""
+    same = (each for each in all_runs(run) if (verdict_of(each), layer_of(each)) == (run.verdict, run.layer))
+    return next(same, run)

@@ -81,8 +81,8 @@ LAYER_NAMES: dict[LayerWord, str] = {
 }
 
 _MEND_VALIDATORS = (
-    "No figure below can be trusted before this is settled. See what differs from the baseline: pin that package or "
-    "scorer back or, if it is right now, accept a new baseline with `trapgate baseline accept`."
+    "No figure below can be trusted before this is settled. See what differs from the baseline, and pin that package "
+    "or scorer back."
 )
 # Nobody can accept a run whose canaries failed.
 _MEND_CANARIES = (
@@ -90,7 +90,8 @@ _MEND_CANARIES = (
     "`trapgate canaries` scores the recorded answers alone, and what differs from the baseline stands below. Pin the "
     "versions of trapgate and its packages, or mend the scorer or the task's judge."
 )
-_NEW_BASELINE = "If it is meant, accept a new baseline with `trapgate baseline accept`."
+_COMMAND = "accept a new baseline with `trapgate baseline accept`"
+_COMMAND_OR_LABEL = f"{_COMMAND} or, on a pull request, by the label `trapgate:accept`"
 RECORD_AGAIN = (
     "Recordings that were made with another prompt, other tools, another model or other parameters cannot answer for "
     "these: make them again with `trapgate record` or, where they came by `--outputs`, make those outputs again."
@@ -99,6 +100,26 @@ RECORD_AGAIN = (
 CHANGE_IS_CAUSE = (
     "Mend the change: asked again today, the base still does well on these cases. If the drop is meant, accept it as "
     "the new baseline with `trapgate baseline accept` or, on a pull request, by the label `trapgate:accept`."
+)
+# Of an inconclusive run under which a drop is proven.
+MEND_FIRST = "Mend the change first: what fell is more than noise, whatever is still missing."
+# Of a drop that only blocks by `on_noise: fail`.
+ANY_DROP = (
+    "Run again to see whether it stays: a few cases can flip by chance, and `on_noise: fail` blocks on any drop. More "
+    "cases, or more `repeats` of each, would tell."
+)
+# Of cases that got worse under another model than the baseline's, whose run nobody can accept.
+WORSE_MODEL = (
+    "{candidate} does worse. Keep {baseline}, or set `model: {candidate}` in `trap.yaml`, run again and accept that "
+    "run."
+)
+# In place of `MEANT` there.
+MEANT_MODEL = "If it is meant, set `model: {candidate}` in `trap.yaml`, run again and accept that run."
+# Of a model under which cases got worse for the base as well, and then how to live with it.
+MODEL_FELL = "Run again to rule out chance. If it stays, pin another model version or mend the prompt"
+LIVE_WITH_IT = (
+    "to live with it, set the label `trapgate:accept` on a pull request or accept a new baseline with "
+    "`trapgate baseline accept`"
 )
 ASK_AGAIN = (
     "Read below why the control arm is silent. Where it was not asked, `trapgate run` asks it, given a key, "
@@ -119,26 +140,28 @@ NO_RATCHET = (
 ADVICE: dict[tuple[VerdictWord, str], str] = {
     ("drift", "canary"): _MEND_CANARIES,
     ("drift", "validator"): _MEND_VALIDATORS,
-    ("drift", "source"): f"Pin the task source to the commit of the baseline. {_NEW_BASELINE}",
+    ("drift", "source"): "Pin the task source to the commit of the baseline.",
     ("drift", "provider"): (
-        "Nothing in this change explains it. Ask the provider, or choose another model or mechanism (`structured`). "
-        f"{_NEW_BASELINE}"
+        "Nothing in this change explains it. Ask the provider, or choose another model or mechanism (`structured`)."
     ),
-    ("drift", "model"): (
-        f"Nothing in this change explains it. Name a dated version of the model in `trap.yaml`. {_NEW_BASELINE}"
-    ),
+    ("drift", "model"): "Nothing in this change explains it. Name a dated version of the model in `trap.yaml`.",
     ("inconclusive", "stale"): RECORD_AGAIN,
     ("inconclusive", "coverage"): "See below what was not scored or not compared and why, mend that, and run again.",
-    ("inconclusive", "comparison"): (
-        "Cases were changed or removed, so these cannot be compared. If that is meant, accept it as the new baseline "
-        "with `trapgate baseline accept`; else bring them back."
-    ),
+    ("inconclusive", "comparison"): "Cases were changed or removed, so these cannot be compared. Bring them back.",
     ("inconclusive", "provider"): (
         "Ask the provider, or ask for structure by another mechanism (`structured`) until it takes such schemas again."
     ),
     ("inconclusive", "baseline"): "Run on the default branch and store its result with `trapgate baseline accept`.",
     ("inconclusive", "rule"): "The rule needs a value that this run does not have: see the rows that are not decided.",
     ("inconclusive", "task"): "Mend the task: see its faults below.",
+}
+# The same → how it is accepted where it is meant. No label accepts that validators or sources moved.
+MEANT: dict[tuple[VerdictWord, str], str] = {
+    ("drift", "validator"): f"If it is right now, {_COMMAND}.",
+    ("drift", "source"): f"If it is meant, {_COMMAND}.",
+    ("drift", "provider"): f"If it is meant, {_COMMAND_OR_LABEL}.",
+    ("drift", "model"): f"If it is meant, {_COMMAND_OR_LABEL}.",
+    ("inconclusive", "comparison"): f"If it is meant, {_COMMAND_OR_LABEL}.",
 }
 # After a figure that is held against the last baseline that somebody accepted.
 SINCE_ANCHOR = "since the accepted baseline"

@@ -105,7 +105,7 @@ def test_a_drop_that_one_test_calls_significant_may_be_chance_among_five() -> No
     assert warning.text == (
         "t0 pass_rate, max_drop 0: possible drop, 1.00 → 0.70 (6 cases worse, 0 better, p = 0.016, 0.078 among 5 "
         "tests); that is within noise at alpha 0.02. Underpowered: fewer than 8 cases changed, which can never be "
-        "significant; at this rate 33 cases would tell, or more attempts at each."
+        "significant; at this rate 33 cases would tell."
     )
 
 
@@ -336,9 +336,12 @@ def test_a_critical_case_that_failed_once_and_passes_when_asked_again_is_said_an
     one = judged_against(state, now, control=arms({"c019": None}, base=True, change=True, count=4), **OTHER_PROMPT).run
     assert (one.verdict, one.layer) == ("pass", None)
     assert one.warnings[0] == Reason(
-        kind="note", task="t", text="t: the critical case c019 failed in this run and passed when it was asked again."
+        kind="note",
+        task="t",
+        text="t: the critical case c019 failed and was asked again: in all the change passes 4 of 5 attempts, the base "
+        "4 of 4 now.",
     )
-    assert one.witnesses[3].text == "What failed passed when it was asked again, so no drop is suspected."
+    assert one.witnesses[3].text == "Asked again, what failed does no worse than the base, so no drop is suspected."
 
 
 def test_a_critical_case_that_fails_again_blocks() -> None:
@@ -509,6 +512,13 @@ def test_noise_that_a_strict_rule_fails_is_not_called_the_models_fault() -> None
     strict = Rule(metric="pass_rate", max_drop=0.0, on_noise="fail")
     one = judged_against(state, task_result(outcomes(11, 1)), strict, subject=subject).run
     assert (one.verdict, one.layer) == ("regression", None)
+
+
+def test_a_critical_case_that_fails_more_often_than_not_in_all_its_attempts_is_not_acquitted() -> None:
+    state, now = critical_pair()
+    half = [task_result({"c019": [scored(n > 2, n) for n in range(1, 5)]}, repeats=4)]
+    one = judged_against(state, now, control=Control(base=half, change=half), **OTHER_PROMPT).run
+    assert one.verdict == "regression"  # two of five
 
 
 def test_a_critical_case_is_not_acquitted_where_it_does_worse_than_the_base() -> None:

@@ -158,7 +158,8 @@ def test_a_dropped_schema_is_the_changes_doing_for_the_base_still_does_well_with
     folder = shop.folder("schema", {"trap.yaml": ("structured: schema", "structured: prompt")})
     seen = evaluate(folder, served(model), shop.baseline)
     check(seen, SCHEMA)
-    assert arms(seen, lambda request: "response_format" in request.body) == {True: 6, False: 6}
+    # Six cases, three attempts each way.
+    assert arms(seen, lambda request: "response_format" in request.body) == {True: 18, False: 18}
     assert "base now 1.00, change now 0.00" in seen.witness("control_arm")
     assert "the change is the cause" in seen.comment.splitlines()[0]
 

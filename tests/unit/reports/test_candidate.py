@@ -14,8 +14,20 @@ from evaluator.comparison import pair
 from evaluator.config.types import Rule
 from evaluator.models import together
 from evaluator.reports import comment, page, terminal
-from evaluator.results import Attempt, Candidate, CandidateTask, Duel, ModeShare, PassCost, Run, TaskResult
-from tests.unit.reports import builders, rendered
+from evaluator.results import (
+    Attempt,
+    Candidate,
+    CandidateTask,
+    Duel,
+    LayerWord,
+    ModeShare,
+    PassCost,
+    Reason,
+    Run,
+    TaskResult,
+    VerdictWord,
+)
+from tests.unit.reports import builders, drifts, rendered
 from tests.unit.reports.builders import (
     build,
     failed,
@@ -250,3 +262,61 @@ def test_hostile_names_change_neither_tags_nor_tables(text: str) -> None:
     assert set(whole.tags) <= set(_PLAIN_PAGE.tags)
     assert whole.attributes == _PLAIN_PAGE.attributes
     assert not [line for line in terminal.render(stranger(text)).splitlines() if line.lstrip().startswith("::")]
+
+
+def worse(*, control: tuple[str, str] = ("steady", drifts.HOLDS), layer: LayerWord | None = "change") -> Run:
+    """A candidate that fails most cases which the baseline's model passes."""
+    run = two_models([task_result("t", outcomes(20, 0))], [task_result("t", outcomes(8, 12))])
+    assert run.verdict == "regression"
+    return drifts.moved(run, layer, control_arm=control)
+
+
+def told(run: Run) -> list[str]:
+    lines = comment.render(run).splitlines()
+    return [line.removeprefix("**What to do:** ") for line in lines if line.startswith("**What to do:**")]
+
+
+def test_where_another_model_does_worse_nobody_is_told_to_accept_that_run_or_to_mend_a_change() -> None:
+    wanted = f"`{NEW}` does worse. Keep `{OLD}`, or set `model: {NEW}` in `trap.yaml`, run again and accept that run."
+
+    assert told(worse()) == [wanted]
+    assert told(worse(control=("silent", drifts.NOT_ASKED), layer=None)) == [wanted]
+    hidden = replace(worse(), verdict="inconclusive", layer=None, reasons=[Reason(kind="coverage", text="Too little.")])
+    assert told(hidden)[0] == wanted
+
+
+@pytest.mark.parametrize(
+    ("verdict", "kind"),
+    [("drift", "validator"), ("drift", "provider"), ("drift", "model"), ("inconclusive", "comparison")],
+)
+def test_whatever_else_a_run_of_another_model_shows_is_accepted_by_a_run_of_trap_yamls_own(
+    verdict: VerdictWord, kind: str
+) -> None:
+    run = two_models([task_result("t", outcomes(20, 0))], [task_result("t", outcomes(20, 0))])
+    [said] = told(replace(run, verdict=verdict, reasons=[Reason(kind=kind, text="It moved.")]))
+
+    assert said.endswith(f" If it is meant, set `model: {NEW}` in `trap.yaml`, run again and accept that run.")
+    assert "baseline accept" not in said
+
+
+def test_under_another_model_a_drop_of_the_base_as_well_is_no_drop_of_that_model() -> None:
+    run = worse(control=("moved", drifts.FELL))
+    run = replace(
+        run, verdict="drift", layer="model", reasons=[Reason(kind="model", text=f"The model moved: {drifts.FELL}")]
+    )
+
+    assert told(run) == ["Run again to rule out chance. If it stays, pin another model version or mend the prompt."]
+
+
+def test_a_drop_of_another_model_that_may_be_chance_calls_for_another_run() -> None:
+    rule = Rule(metric="pass_rate", task="t", max_drop=0.0, on_noise="fail")
+    run = two_models([task_result("t", outcomes(3, 0))], [task_result("t", outcomes(2, 1))], rules=[rule])
+
+    [said] = told(drifts.moved(run, None, control_arm=("silent", drifts.NOT_ASKED)))
+    assert said.startswith("Run again to see whether it stays")
+
+
+def test_a_name_of_a_model_is_never_read_as_a_place_for_another() -> None:
+    run = two_models([task_result("t", outcomes(20, 0))], [task_result("t", outcomes(8, 12))], new="{baseline}")
+
+    assert "set `model: {baseline}` in" in told(drifts.moved(run, "change", control_arm=("steady", drifts.HOLDS)))[0]

@@ -186,9 +186,15 @@ def test_the_table_has_a_row_for_each_rule_and_for_the_pass_rate() -> None:
 def test_each_task_says_what_its_cases_could_have_shown() -> None:
     assert rows(builders.regressing(), "- `json-call`: ") == [
         "- `json-call`: 20 paired cases, 1 attempt each; 7 regressed, 0 fixed; difference in `pass_rate` −0.35 "
-        "[−0.55, −0.09], p = 0.008 (exact McNemar test, one-sided). With 80 % power these cases detect a drop of 0.37 "
-        "or more."
+        "[−0.55, −0.09], p = 0.008 (exact McNemar test, one-sided)."
     ]
+
+
+def test_where_no_drop_was_proven_a_task_says_which_drop_its_cases_would_miss() -> None:
+    said = rows(builders.passing(), "- `json-call`: ")[0]
+
+    assert re.search(r"\. A real drop under 0\.\d\d would be missed more than one time in five\.$", said)
+    assert "80 % power" not in said
 
 
 def test_too_few_changes_to_tell_are_called_underpowered() -> None:

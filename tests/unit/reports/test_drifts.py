@@ -11,12 +11,20 @@ from msgspec.structs import replace
 from evaluator.models import together
 from evaluator.reports import comment, page, terminal
 from evaluator.reports.words import WITNESSES
-from evaluator.results import Acceptance, CanaryResult, Evidence, LiveCanaries, Reason, Run
+from evaluator.results import Acceptance, Attempt, CanaryResult, Evidence, LiveCanaries, Reason, Run
 from evaluator.transcript import Usage
 from tests.unit.reports import builders, drifts, rendered
 from tests.unit.reports.builders import build, outcomes, task_result
 from tests.unit.reports.rendered import LINKED_BY_GITHUB
 from tests.unit.reports.test_escape import hostile
+
+COMMAND_OR_LABEL = (
+    "accept a new baseline with `trapgate baseline accept` or, on a pull request, by the label `trapgate:accept`"
+)
+MODEL_FELL = (
+    "Run again to rule out chance. If it stays, pin another model version or mend the prompt; to live with it, set the "
+    "label `trapgate:accept` on a pull request or accept a new baseline with `trapgate baseline accept`."
+)
 
 
 def first_line(run: Run) -> str:
@@ -270,7 +278,9 @@ def test_a_softened_drift_without_a_drop_says_what_moved_and_that_the_rules_hold
 
 
 def test_a_softened_drift_still_says_what_can_be_done() -> None:
-    assert advice(drifts.softened(drifts.model_moved()))[0].startswith("Nothing in this change explains it. Name a")
+    assert advice(drifts.softened(drifts.model_moved())) == [MODEL_FELL]
+    without = drifts.softened(drifts.moved(builders.provider_drifting(), "model"))
+    assert advice(without)[0].startswith("Nothing in this change explains it. Name a dated version of the model")
 
 
 def test_of_several_models_what_fell_names_the_model_under_which_it_fell() -> None:
@@ -359,9 +369,143 @@ def test_the_layer_of_the_decision_counts_and_not_the_kind_of_the_reason() -> No
     assert "drift — the provider moved, not the change" in first_line(run)
 
 
-@pytest.mark.parametrize("run", [drifts.provider_moved(), drifts.model_moved()])
+@pytest.mark.parametrize("run", [drifts.provider_moved(), builders.provider_drifting()])
 def test_the_advice_on_a_layer_that_moved_says_that_the_change_does_not_explain_it(run: Run) -> None:
     assert advice(run)[0].startswith("Nothing in this change explains it.")
+    assert advice(run)[0].endswith(f" If it is meant, {COMMAND_OR_LABEL}.")
+
+
+@pytest.mark.parametrize("run", [drifts.model_moved(), drifts.nothing_changed()])
+def test_the_advice_on_a_model_that_does_worse_is_to_rule_out_chance_and_then_how_to_live_with_it(run: Run) -> None:
+    assert advice(run) == [MODEL_FELL]
+
+
+def test_no_label_is_offered_where_the_validators_moved_since_none_is_taken() -> None:
+    moved = build(
+        [task_result("t", outcomes(7, 13))],
+        [task_result("t", outcomes(7, 13))],
+        validator=["t/call-03 attempt 1: passed → failed (wrong_type)"],
+    )
+
+    [said] = advice(moved)
+    assert said.endswith("If it is right now, accept a new baseline with `trapgate baseline accept`.")
+
+
+def test_a_model_drift_under_which_no_figure_fell_says_that_nothing_got_worse() -> None:
+    run = builders.provider_drifting()
+
+    assert first_line(run).endswith("; nothing got worse")
+    assert first_line(drifts.moved(run, "model")).endswith("; nothing got worse")
+
+
+def test_nothing_is_said_to_hold_where_anything_fell_or_nothing_was_compared() -> None:
+    run = builders.provider_drifting()
+    assert run.comparison is not None
+    [task] = run.comparison.tasks
+    assert task.pass_rate is not None
+    fell = replace(task, pass_rate=replace(task.pass_rate, difference=-0.05))
+    warned = [Reason(kind="critical", text="t: the critical case x passed in the baseline and fails now.")]
+    others = [
+        replace(run, comparison=replace(run.comparison, tasks=[fell])),
+        replace(run, comparison=replace(run.comparison, tasks=[replace(task, pass_rate=None)])),
+        replace(run, rules=[replace(rule, outcome="warn") for rule in run.rules]),
+        replace(run, warnings=warned),
+        drifts.model_moved(),
+        drifts.provider_moved(),
+        drifts.validators_moved(),
+    ]
+
+    for each in others:
+        assert "nothing got worse" not in first_line(each)
+
+
+def _hidden(**said: tuple[str, str]) -> Run:
+    """Nine of twenty cases were not scored, and of the others more fell than chance allows."""
+    now: dict[str, list[Attempt]] = outcomes(5, 15)
+    for n in range(12, 21):
+        now[f"call-{n:02}"] = [builders.broken()]
+    run = build([task_result("refunds", now)], [task_result("refunds", outcomes(20, 0))])
+    return drifts.moved(run, None, **(said or {"control_arm": ("silent", drifts.NOT_ASKED)}))
+
+
+def test_a_proven_drop_under_an_inconclusive_run_is_in_its_first_line_and_mended_first() -> None:
+    run = _hidden()
+
+    assert run.verdict == "inconclusive"
+    assert re.match(
+        r"### ❓ trapgate: inconclusive — refunds: 11 of 20 planned attempts were scored, .*; besides, `pass_rate` "
+        r"fell 1\.00 → 0\.45 \(6 of 11 cases regressed, p = 0\.016\)",
+        first_line(run),
+    )
+    assert advice(run)[0] == "Mend the change first: what fell is more than noise, whatever is still missing."
+    assert advice(run)[1].startswith("See below what was not scored")
+
+
+def test_a_proven_drop_beside_a_reason_of_another_task_names_its_own() -> None:
+    run = _hidden()
+    first = Reason(kind="baseline", text="There is no baseline for the other task.")
+
+    assert "; besides, refunds `pass_rate` fell 1.00" in first_line(replace(run, reasons=[first]))
+    two = [replace(run, subject=builders.Subject(model=name)) for name in ("a/one", "b/two")]
+    assert "; besides, a/one: refunds `pass_rate` fell 1.00" in first_line(together(two, []))
+
+
+def test_an_inconclusive_run_without_a_proven_drop_says_nothing_of_one() -> None:
+    hidden = _hidden()
+    chance = [
+        replace(rule, text=f"{rule.text.removesuffix('.')}; that is within noise at alpha 0.02.")
+        for rule in hidden.rules
+    ]
+    warned = [replace(rule, outcome="warn") for rule in hidden.rules]
+
+    for run in (builders.inconclusive(), replace(hidden, rules=chance), replace(hidden, rules=warned)):
+        assert "besides" not in first_line(run)
+        assert "Mend the change" not in comment.render(run)
+
+
+def test_nobody_is_told_to_mend_a_change_where_the_base_does_as_badly() -> None:
+    run = _hidden(control_arm=("moved", drifts.FELL))
+
+    assert "besides, `pass_rate` fell" in first_line(run)
+    assert "Mend the change" not in comment.render(run)
+
+
+def _blocked(fell: int, cases: int) -> Run:
+    rule = builders.Rule(metric="pass_rate", task="t", max_drop=0.05, on_noise="fail")
+    run = build([task_result("t", outcomes(cases - fell, fell))], [task_result("t", outcomes(cases, 0))], rules=[rule])
+    assert run.verdict == "regression"
+    return drifts.moved(run, None, control_arm=("silent", drifts.NOT_ASKED))
+
+
+@pytest.mark.parametrize(("fell", "p"), [(1, "0.500"), (5, "0.031")])
+def test_a_rule_that_blocks_without_evidence_says_so_and_asks_for_another_run(fell: int, p: str) -> None:
+    run = _blocked(fell, 6)
+
+    assert f"({fell} of 6 cases regressed, p = {p}; the rule blocks on any drop)" in first_line(run)
+    [said] = advice(run)
+    assert said.startswith("Run again to see whether it stays")
+    assert "`on_noise: fail` blocks on any drop." in said
+
+
+def test_a_rule_that_blocks_any_rise_says_rise() -> None:
+    rule = builders.Rule(metric="failure_modes.wrong_value", task="t", max_rise=0.0, on_noise="fail")
+    run = build([task_result("t", outcomes(2, 1))], [task_result("t", outcomes(3, 0))], rules=[rule])
+
+    assert "; the rule blocks on any rise)" in first_line(run)
+
+
+def test_the_same_rule_with_evidence_blocks_by_it_and_asks_for_the_control_arm() -> None:
+    run = _blocked(8, 10)
+
+    assert "p = 0.004)" in first_line(run)
+    assert "on_noise" not in "".join(advice(run))
+    assert advice(run)[0].startswith("Read below why the control arm is silent.")
+
+
+def test_a_drop_without_evidence_that_the_control_arm_explains_is_to_be_mended() -> None:
+    run = drifts.moved(_blocked(1, 3), "change", control_arm=("steady", drifts.HOLDS))
+
+    assert advice(run)[0].startswith("Mend the change")
 
 
 def test_an_inconclusive_run_whose_schemas_are_refused_says_so_first() -> None:
@@ -386,7 +530,10 @@ def test_cases_that_were_changed_or_removed_call_for_a_new_baseline() -> None:
     run = build([now], [task_result("t", outcomes(20, 0))])
 
     assert "comparison" in {reason.kind for reason in run.reasons}
-    assert advice(run)[0].startswith("Cases were changed or removed, so these cannot be compared.")
+    assert advice(run)[0] == (
+        "Cases were changed or removed, so these cannot be compared. Bring them back. "
+        f"If it is meant, {COMMAND_OR_LABEL}."
+    )
 
 
 def _without(number: int) -> Run:
@@ -578,9 +725,18 @@ def test_the_sentence_on_a_task_says_pairs_attempts_difference_interval_p_and_wh
 
     assert (
         "- `refunds`: 60 paired cases, 1 attempt each; 9 regressed, 2 fixed; difference in `pass_rate` −0.12 "
-        "[−0.20, −0.04], p = 0.004, 0.008 after Holm over 2 tests (sign-flip test, one-sided). With 80 % power these "
-        "cases detect a drop of 0.11 or more."
+        "[−0.20, −0.04], p = 0.004, 0.008 after Holm over 2 tests (sign-flip test, one-sided).\n"
     ) in text
+
+
+@pytest.mark.parametrize(("adjusted", "is_said"), [(0.02, False), (0.021, True)])
+def test_the_drop_that_these_cases_would_miss_is_said_only_where_none_was_proven(
+    adjusted: float, is_said: bool
+) -> None:
+    text = comment.render(_tested(detectable=0.11, adjusted=adjusted, family=5))
+
+    assert ("one-sided). A real drop under 0.11 would be missed more than one time in five.\n" in text) is is_said
+    assert ("would be missed" in text) is is_said
 
 
 def test_a_big_drop_in_few_cases_is_no_green_light() -> None:
