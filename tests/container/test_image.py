@@ -64,12 +64,13 @@ def runner(tmp_path: Path, baseline: bytes) -> Iterator[ActionsRunner]:
 
 @pytest.mark.parametrize(
     ("script", "verdict", "code"),
-    [(agent.bad, "regression", 1), (agent.refusing, "inconclusive", 3)],
-    ids=["regression", "inconclusive"],
+    [(agent.worse_when_generous, "regression", 1), (agent.bad, "drift", 4), (agent.refusing, "inconclusive", 3)],
+    ids=["regression", "drift", "inconclusive"],
 )
 def test_the_containers_exit_code_is_the_verdicts(
     engine: Engine, image: str, runner: ActionsRunner, script: Script, verdict: str, code: int
 ) -> None:
+    runner.write(agent.GENEROUS_FILES)
     with ModelServer(script) as model:  # type: ignore[arg-type]
         environ = runner.environ("pull_request", runner.pull_request()) | agent.provider(model)
         ended = act(engine, image, runner, environ)
@@ -93,9 +94,9 @@ def test_a_hostile_repository_and_environment_change_nothing_and_root_leaves_not
     poison = "raise SystemExit('imported from the workspace')\n"
     modules = ("evaluator/__init__.py", "yaml.py", "requests.py", "sitecustomize.py", "encodings/__init__.py")
     runner.write(dict.fromkeys(modules, poison))
-    before = set(runner.workspace.rglob("*"))
     with ModelServer(agent.good) as model:
         environ = runner.environ("pull_request", runner.pull_request()) | agent.provider(model)
+        before = set(runner.workspace.rglob("*"))
         environ |= {
             "PYTHONPATH": "/github/workspace",
             "PYTHONHOME": "/github/workspace",
