@@ -232,6 +232,9 @@ def _of_rescored(rescored: Rescored | None, *, sound: bool) -> Witness:
         )
         text = f"{what} not given again by today's validators."
         return Witness(name="baseline_rescored", state="moved", text=text)
+    if not count:
+        text = "No stored attempt of the baseline was scored again."
+        return Witness(name="baseline_rescored", state="silent", text=text)
     text = f"Today's validators judge all {count} stored attempts of the baseline as they were judged."
     return Witness(name="baseline_rescored", state="steady", text=text)
 

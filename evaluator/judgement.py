@@ -198,7 +198,8 @@ def _compare(
         unselected=measured.unselected,
         spent=measured.spent,
     )
-    return comparison, facts, rescored
+    # The anchor's answers are stored ones as well, and so are this run's where it was read from a file.
+    return comparison, facts, msgspec.structs.replace(rescored, changes=changes)
 
 
 def _model(measured: Measured) -> str:

@@ -224,6 +224,7 @@ def test_an_anchor_whose_stored_verdicts_are_not_given_again_is_validator_drift(
     one = judged_against(baseline(before, lying), before).run
     assert (one.verdict, one.layer) == ("drift", "validator")
     assert "in the accepted baseline, t/c000 attempt 1" in one.reasons[0].text
+    assert one.witnesses[1].state == "moved"
 
 
 def test_a_baseline_keeps_its_anchor_through_its_file() -> None:
@@ -445,12 +446,10 @@ def test_noise_alone_fails_no_more_often_than_alpha_among_rules_and_anchor() -> 
 
 
 def test_reasons_of_every_layer_are_said_whatever_the_verdict_rests_on() -> None:
-    state = baseline(task_result(outcomes(20, 0)), None)
     movers = [Reason(kind="model", text="Another model answers.")]
     known = decision([task_result(outcomes(5, 15))], [task_result(outcomes(20, 0))], movers=movers)
     assert known.verdict == "regression"
     assert movers[0] in known.warnings
-    assert state.baseline.anchor is None
 
 
 # Ways in which a change could have got a pass although cases got worse
@@ -560,3 +559,11 @@ def test_where_nothing_differs_from_baseline_and_anchor_no_drop_is_the_changes()
     state = Found(state.where, msgspec.structs.replace(state.baseline, anchor=same))
     one = judged_against(state, worse, subject=subject).run
     assert (one.verdict, one.layer) == ("drift", "model")
+
+
+def test_a_baseline_of_which_nothing_was_scored_again_vouches_for_nothing() -> None:
+    state = baseline(task_result(outcomes(20, 0)), None)
+    other = task_result(outcomes(20, 0), name="other")
+    one = judged_against(state, other, selection=["other"], unselected=["t"]).run
+    assert one.witnesses[1].state == "silent"
+    assert one.witnesses[1].text == "No stored attempt of the baseline was scored again."
