@@ -93,7 +93,7 @@ def answer(suspicion: Suspicion, control: Control | None, pairing: Pairing, alph
     permutation test of the attempts, p ≤ alpha). It *fell* where that is not so and
     - it has made at least `EXPLAINED` of the drop itself, against the change's attempts then and now alike;
     - no case is lost to the change alone: passed by the base each time now and by the change never;
-    - enough of the suspected cases were asked.
+    - enough of the suspected cases were asked, and each of them was answered on both sides.
     Cases are suspected because they did well then and badly now, so by chance alone they do worse than then when asked
     again: the drop is counted from no more than what the task's cases did on the whole. Everything between is
     *unclear*.
@@ -123,7 +123,7 @@ def answer(suspicion: Suspicion, control: Control | None, pairing: Pairing, alph
     few = len(asked) < min(len(suspicion.cases), max(_ENOUGH, len(suspicion.cases) / 2))
     if suspicion.lone:
         fell = fell and all(max(values) <= min(sign * arm.then for arm in arms) for values in base)
-    if fell and not lost and not few:
+    if fell and not lost and not few and len(arms) == len(asked):
         return Answer(word="fell", text=f"{shown}: the base does as badly now as the change")
     return Answer(word="unclear", text=f"{shown}: that cannot tell the change from a model that moved, or from noise")
 

@@ -274,3 +274,16 @@ def test_a_lone_case_fell_only_where_the_base_never_passes_it() -> None:
         "unclear",
         "holds",
     ]
+
+
+def test_a_case_that_was_not_answered_again_excuses_no_drop() -> None:
+    ids = [f"c{n:02}" for n in range(20)]
+    stored, then = task(each(ids, [True])), task(each(ids, [False]))
+
+    def word(unanswered: int) -> str:
+        base = [task(each(ids, [False] * 3))]
+        silent = {case: [failed_call("timeout", n) for n in (1, 2, 3)] for case in ids[:unanswered]}
+        change = [task_result(attempts(each(ids[unanswered:], [False] * 3)) | silent, repeats=3)]
+        return control.answer(suspicion(ids), Control(base=base, change=change), pair(stored, then), ALPHA).word
+
+    assert [word(unanswered) for unanswered in (0, 1, 4, 6)] == ["fell", "unclear", "unclear", "silent"]
