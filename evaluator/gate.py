@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from evaluator import control, decision, rules
+from evaluator import control, coverage, critical, decision, rules
 from evaluator.baselines import Missing, Unreadable
-from evaluator.comparison import Difference, Pair, Pairing, critically_failed, difference
+from evaluator.comparison import Difference, Pairing, difference
 from evaluator.config.types import GateConfig, Rule
 from evaluator.control import Answer, Suspicion
 from evaluator.decision import Signs
 from evaluator.errors import EXIT_DRIFT, EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSION
-from evaluator.results import Acceptance, Attempt, LayerWord, Reason, RuleResult, Run, TaskResult, VerdictWord
+from evaluator.results import Acceptance, LayerWord, Reason, RuleResult, Run, TaskResult, VerdictWord
 from evaluator.rules import Facts, Judged, Tested, is_relative
 from evaluator.statistics import holm
 
@@ -29,12 +29,6 @@ EXIT_CODES: dict[VerdictWord, int] = {
     "inconclusive": EXIT_INCONCLUSIVE,
     "drift": EXIT_DRIFT,
 }
-
-_SAME = 1e-9
-# Attempts of a critical case that can tell by themselves.
-_TELLING = 3
-# Names that a sentence lists before it counts the others.
-_NAMED = 5
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,8 +56,8 @@ def decide(gate: GateConfig, facts: Facts) -> Decision:
     """The verdict with every reason of its kind, and what else a reader should know as warnings."""
     judged, drops = _judged(gate, facts)
     drifted = _validator_reasons(facts)
-    stale = _stale_reasons(facts)
-    open_questions = [*stale, *_coverage_reasons(gate, facts), *_baseline_reasons(gate, facts)]
+    stale = coverage.stale(facts)
+    open_questions = [*stale, *coverage.gaps(gate, facts), *_baseline_reasons(gate, facts)]
     explained = {reason.task for reason in stale}
     open_questions += [
         _rule_reason(each.kind, each.result)
@@ -105,7 +99,7 @@ def decide(gate: GateConfig, facts: Facts) -> Decision:
         verdict=verdict,
         layer=row.layer,
         reasons=reasons,
-        warnings=[*_acquittals(facts), *_left_out(facts), *others, *warned],
+        warnings=[*critical.acquittals(facts), *coverage.left_out(facts), *others, *warned],
         rules=[each.result for each in judged],
         control=arm,
         suspicions=suspicions,
@@ -131,7 +125,7 @@ def _judged(gate: GateConfig, facts: Facts) -> tuple[list[Judged], list[_Drop]]:
     drops = [
         _Drop(_rule_reason(each.kind, each.result), each.suspicion) for each in judged if each.result.outcome == "fail"
     ]
-    drops += _critical_drops(facts.pairings, facts, anchor=False) + _critical_drops(facts.anchored, facts, anchor=True)
+    drops += [_Drop(reason, suspicion) for reason, suspicion in critical.drops(facts)]
     fallen = {drop.reason.task for drop in drops}
     left = zip(whole.items(), adjusted[len(tests) :], strict=True)
     drops += [_whole_drop(task, change, p) for (task, change), p in left if task not in fallen and p <= gate.alpha]
@@ -231,163 +225,6 @@ def _validator_reasons(facts: Facts) -> list[Reason]:
     return reasons + [Reason(kind="validator", text=text) for text in facts.validator]
 
 
-def _stale_reasons(facts: Facts) -> list[Reason]:
-    """One for each task of which every recording is stale. It stands for all that follows from it: that nothing was
-    scored, that nothing can be compared, that no rule on the task can be decided."""
-    reasons = []
-    for task in facts.tasks:
-        if not _is_wholly_stale(task):
-            continue
-        said = {attempt.infrastructure.message for attempt in _attempts(task) if attempt.infrastructure is not None}
-        why = said.pop() if len(said) == 1 else "recorded before what they depend on changed"
-        what = "the only recording is" if task.planned == 1 else f"all {task.planned} recordings are"
-        reasons.append(Reason(kind="stale", task=task.name, text=f"{task.name}: {what} stale, {why}."))
-    return reasons
-
-
-def _attempts(task: TaskResult) -> Iterator[Attempt]:
-    return (attempt for case in task.cases for attempt in case.attempts)
-
-
-def _stale_attempts(task: TaskResult) -> int:
-    return sum(attempt.status == "stale" for attempt in _attempts(task))
-
-
-def _is_wholly_stale(task: TaskResult) -> bool:
-    return bool(task.planned) and _stale_attempts(task) == task.planned
-
-
-def _coverage_reasons(gate: GateConfig, facts: Facts) -> list[Reason]:
-    reasons = []
-    if not facts.tasks:
-        reasons.append(Reason(kind="coverage", text="Nothing was evaluated: no task was run."))
-    for task in facts.tasks:
-        pairing = facts.pairings.get(task.name)
-        removed = len(pairing.removed) * pairing.baseline_repeats if pairing is not None else 0
-        planned = task.planned + removed
-        explained = {case.id for case in task.cases} if _is_wholly_stale(task) else set()
-        if explained:
-            pass  # one reason says why nothing was scored
-        elif planned == 0:
-            reasons.append(Reason(kind="coverage", task=task.name, text=f"{task.name}: no case was planned."))
-        elif task.scored / planned < gate.coverage - _SAME:
-            text = (
-                f"{task.name}: {task.scored} of {planned} planned attempts were scored, {gate.coverage:.0%} are needed."
-            )
-            if removed:
-                text += f" {_missing(removed)} of cases of the baseline that the change removed."
-            if stale := _stale_attempts(task):
-                text += f" {_missing(stale)} stale recordings."
-            kind = "comparison" if task.scored == task.planned else "coverage"
-            reasons.append(Reason(kind=kind, task=task.name, text=text))
-        elif pairing is not None and (gap := _gap_of_old(task, pairing, gate.coverage)):
-            reasons.append(Reason(kind="coverage", task=task.name, text=gap))
-        reasons += _critical_unscored(task, pairing, explained)
-        if pairing is None or (explained and not pairing.removed and not pairing.not_comparable):
-            continue
-        if pairing.coverage < gate.coverage - _SAME:
-            reasons.append(_pairing_reason(gate, pairing))
-    if facts.unselected and facts.pairings and all(pairing.is_new for pairing in facts.pairings.values()):
-        # Whoever chooses the tasks could choose none that the baseline knows.
-        text = "Nothing is compared: the baseline has none of the tasks that were chosen."
-        reasons.append(Reason(kind="coverage", text=text))
-    reasons += [
-        Reason(kind="comparison", task=name, text=f"{name}: the change removed the task, {lost}.")
-        for name, lost in facts.lost_tasks.items()
-    ]
-    return reasons
-
-
-def _missing(count: int) -> str:
-    return "1 of the missing ones is" if count == 1 else f"{count} of the missing ones are"
-
-
-def _gap_of_old(task: TaskResult, pairing: Pairing, coverage: float) -> str:
-    """In words, where too few attempts at the baseline's own cases were scored: new cases fill no gap among them."""
-    known = {case.id for case in pairing.baseline}
-    cases = [case for case in task.cases if case.id in known]
-    planned = sum(max(len(case.attempts), task.repeats) for case in cases) + len(pairing.removed) * task.repeats
-    scored = sum(attempt.status == "scored" for case in cases for attempt in case.attempts)
-    if not planned or scored / planned >= coverage - _SAME:
-        return ""
-    return (
-        f"{task.name}: {scored} of {planned} planned attempts at the baseline's cases were scored, {coverage:.0%} are "
-        "needed; new cases do not make up for them."
-    )
-
-
-def _left_out(facts: Facts) -> list[Reason]:
-    """First lines: cases of the baseline that the change removed or edited, few enough to be allowed. They are not
-    compared with anything, so a reader has to know which they are."""
-    lines = []
-    for pairing in facts.pairings.values():
-        removed = [case.id for case in pairing.removed]
-        parts = [
-            f"{len(ids)} {what} ({', '.join(ids[:_NAMED])}{', …' if len(ids) > _NAMED else ''})"
-            for ids, what in ((removed, "removed"), (pairing.not_comparable, "changed"))
-            if ids
-        ]
-        if parts:
-            text = f"{pairing.task}: of the baseline's cases {' and '.join(parts)}: they are compared with nothing."
-            lines.append(Reason(kind="note", task=pairing.task, text=text))
-    return lines
-
-
-def _critical_unscored(task: TaskResult, pairing: Pairing | None, explained: Collection[str]) -> list[Reason]:
-    """Critical cases that nothing can be said about, but for the `explained` ones. The share of cases that may be
-    missing does not cover them, and a change cannot take the mark away: the baseline's counts as well."""
-    now = {case.id for case in task.cases if case.critical}
-    scored = {case.id for case in task.cases if any(attempt.status == "scored" for attempt in case.attempts)}
-    before = {case.id for case in pairing.baseline if case.critical} if pairing is not None else set()
-    paired = {each.now.id for each in pairing.pairs} if pairing is not None else set()
-    unscored = now - scored
-    impossible = (now | before) & task.faults.keys()
-    changed = {*pairing.not_comparable, *(case.id for case in pairing.removed)} if pairing is not None else set()
-    incomparable = before - paired - unscored
-    compare = "cannot be compared with the baseline"
-    reasons = []
-    for kind, ids, one, many in (
-        (
-            "coverage",
-            impossible,
-            "can never pass and guards nothing: see its fault",
-            "can never pass and guard nothing",
-        ),
-        ("coverage", unscored, "was not scored", "were not scored"),
-        ("coverage", incomparable - changed, compare, compare),
-        ("comparison", incomparable & changed, compare, compare),
-    ):
-        if silent := sorted(ids.difference(explained)):
-            reasons.append(Reason(kind=kind, task=task.name, text=_of_critical(task.name, silent, one, many)))
-    return reasons
-
-
-def _of_critical(task: str, ids: Sequence[str], one: str, many: str) -> str:
-    """ "t: the critical cases a, b and c were not scored." """
-    if len(ids) == 1:
-        return f"{task}: the critical case {ids[0]} {one}."
-    *first, last = ids if len(ids) <= _NAMED else [*ids[:_NAMED], f"{len(ids) - _NAMED} more"]
-    return f"{task}: the critical cases {', '.join(first)} and {last} {many}."
-
-
-def _pairing_reason(gate: GateConfig, pairing: Pairing) -> Reason:
-    parts = [
-        f"{len(items)} {what}"
-        for items, what in (
-            (pairing.not_comparable, "changed"),
-            (pairing.removed, "removed"),
-            (pairing.unscored, "not scored on both sides"),
-        )
-        if items
-    ]
-    return Reason(
-        kind="coverage" if pairing.unscored else "comparison",
-        task=pairing.task,
-        text=f"{pairing.task}: {pairing.coverage:.0%} of the baseline's cases can be compared, {gate.coverage:.0%} are "
-        f"needed ({', '.join(parts)})." + ("" if pairing.unscored else " If that is meant, accept a new baseline."),
-    )
-
-
 def _baseline_reasons(gate: GateConfig, facts: Facts) -> list[Reason]:
     state = facts.baseline
     if isinstance(state, Unreadable):
@@ -399,23 +236,6 @@ def _baseline_reasons(gate: GateConfig, facts: Facts) -> list[Reason]:
     return []
 
 
-def _critical_drops(pairings: Mapping[str, Pairing], facts: Facts, *, anchor: bool) -> list[_Drop]:
-    drops = []
-    then = "accepted baseline" if anchor else "baseline"
-    for task, pairing in pairings.items():
-        failed = [
-            each.now.id for each in pairing.pairs if critically_failed(each) and not _acquitted(task, each, facts)
-        ]
-        if not failed:
-            continue
-        text = _of_critical(task, failed, f"passed in the {then} and fails now", f"passed in the {then} and fail now")
-        suspicion = Suspicion(
-            task=task, metric="pass_rate", higher_is_better=True, cases=failed, anchor=anchor, lone=True
-        )
-        drops.append(_Drop(Reason(kind="critical", task=task, text=text), suspicion))
-    return drops
-
-
 def rank(verdict: VerdictWord, layer: LayerWord | None) -> int:
     """The place of a verdict in the precedence, 0 first: of several models the most severe one counts."""
     if verdict == "drift":
@@ -425,62 +245,6 @@ def rank(verdict: VerdictWord, layer: LayerWord | None) -> int:
 
 def _rule_reason(kind: str, result: RuleResult) -> Reason:
     return Reason(kind=kind, text=result.text, task=result.task, metric=result.metric)
-
-
-class _Again(msgspec.Struct, frozen=True):
-    """A critical case that was asked again: how often the change passed it, of `made` attempts in all and of the
-    `fresh` ones, and how often the base did, of `asked`."""
-
-    passed: int
-    made: int
-    fresh: int
-    base: int
-    asked: int
-
-
-def _asked_again(task: str, pair: Pair, facts: Facts) -> _Again | None:
-    """What became of a critical case that failed in so few attempts that those of the control arm count as well:
-    "failed in all its attempts" is no word about a single one. None where it was not asked again."""
-    own = [attempt for attempt in pair.now.attempts if attempt.status == "scored"]
-    if facts.control is None or len(own) >= _TELLING:
-        return None
-    base, change = (control.attempts_of(arm, task, pair.now.id) for arm in (facts.control.base, facts.control.change))
-    if not base or not change:
-        return None
-    return _Again(
-        passed=sum(one.passed is True for one in (*own, *change)),
-        made=len(own) + len(change),
-        fresh=len(change),
-        base=sum(one.passed is True for one in base),
-        asked=len(base),
-    )
-
-
-def _acquitted(task: str, pair: Pair, facts: Facts) -> bool:
-    """Whether a critical case passes at least half of all its attempts, and when asked again no fewer than the base."""
-    again = _asked_again(task, pair, facts)
-    return (
-        again is not None
-        and 2 * again.passed >= again.made
-        and (again.passed * again.asked >= again.base * again.fresh)
-    )
-
-
-def _acquittals(facts: Facts) -> list[Reason]:
-    """Critical cases that failed and are not held against the change, which a reader has to know."""
-    lines = {}
-    for pairings in (facts.pairings, facts.anchored):
-        for task, pairing in pairings.items():
-            for each in pairing.pairs:
-                again = _asked_again(task, each, facts) if critically_failed(each) else None
-                if again is None or not _acquitted(task, each, facts):
-                    continue
-                text = (
-                    f"{task}: the critical case {each.now.id} failed and was asked again: in all the change passes "
-                    f"{again.passed} of {again.made} attempts, the base {again.base} of {again.asked} now."
-                )
-                lines[text] = Reason(kind="note", task=task, text=text)
-    return list(lines.values())
 
 
 # What a person who may write can accept: that a change does otherwise, and that a moved layer is the new normal. Not
