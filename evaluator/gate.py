@@ -113,8 +113,8 @@ def _judged(gate: GateConfig, facts: Facts) -> tuple[list[Judged], list[_Drop]]:
     whole = _whole_tasks(gate, facts)
     tests = [each for each in measured if isinstance(each, Tested) and each.p is not None]
     ps = [*(each.p for each in tests if each.p is not None), *(change.evidence.p or 0.0 for change in whole.values())]
-    groups = Counter(each.task.name for each in tests if each.task.name in whole)
-    weights = [*(1 / groups.get(each.task.name, 1) for each in tests), *(1.0 for _ in whole)]
+    groups = Counter(side for each in tests if (side := (each.task.name, each.anchor)) in whole)
+    weights = [*(1 / groups.get((each.task.name, each.anchor), 1) for each in tests), *(1.0 for _ in whole)]
     adjusted = holm(ps, weights)
     total = math.fsum(weights)
     shares = {id(each): (p, total / weight) for each, p, weight in zip(tests, adjusted, weights, strict=False)}
@@ -128,31 +128,33 @@ def _judged(gate: GateConfig, facts: Facts) -> tuple[list[Judged], list[_Drop]]:
     drops += [_Drop(reason, suspicion) for reason, suspicion in critical.drops(facts)]
     fallen = {drop.reason.task for drop in drops}
     left = zip(whole.items(), adjusted[len(tests) :], strict=True)
-    drops += [_whole_drop(task, change, p) for (task, change), p in left if task not in fallen and p <= gate.alpha]
+    drops += [_whole_drop(*side, change, p) for (side, change), p in left if side[0] not in fallen and p <= gate.alpha]
     return judged, drops
 
 
-def _whole_tasks(gate: GateConfig, facts: Facts) -> dict[str, Difference]:
+def _whole_tasks(gate: GateConfig, facts: Facts) -> dict[tuple[str, bool], Difference]:
     """By the default rules, a task whose groups are judged one by one is also looked at as a whole: in groups of a few
     cases nothing can be significant, however many of them fall. It gives no figure, only that more cases fell than
-    chance allows."""
+    chance allows. By the task's name, and whether it is held against the anchor."""
     found = {}
-    for pairing in facts.pairings.values() if gate.rules is None else ():
-        if pairing.pooled:
-            continue
-        change = difference("pass_rate", pairing, alpha=gate.alpha, higher_is_better=True)
-        if change is not None and change.evidence.p is not None:
-            found[pairing.task] = change
+    for anchor, pairings in ((False, facts.pairings), (True, facts.anchored)) if gate.rules is None else ():
+        for pairing in pairings.values():
+            if pairing.pooled:
+                continue
+            change = difference("pass_rate", pairing, alpha=gate.alpha, higher_is_better=True)
+            if change is not None and change.evidence.p is not None:
+                found[pairing.task, anchor] = change
     return found
 
 
-def _whole_drop(task: str, change: Difference, p: float) -> _Drop:
+def _whole_drop(task: str, anchor: bool, change: Difference, p: float) -> _Drop:
     evidence = change.evidence
+    since = ", since the accepted baseline," if anchor else ""
     text = (
-        f"{task}: over all its groups {evidence.worse} of {evidence.n} cases do worse and {evidence.better} better, "
-        f"p = {p:.2g}."
+        f"{task}: over all its groups{since} {evidence.worse} of {evidence.n} cases do worse and {evidence.better} "
+        f"better, p = {p:.2g}."
     )
-    suspicion = Suspicion(task=task, metric="pass_rate", higher_is_better=True, cases=change.worse)
+    suspicion = Suspicion(task=task, metric="pass_rate", higher_is_better=True, cases=change.worse, anchor=anchor)
     return _Drop(Reason(kind="rule", task=task, metric="pass_rate", text=text), suspicion)
 
 

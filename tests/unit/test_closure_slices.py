@@ -161,3 +161,15 @@ def test_a_few_cases_of_small_groups_are_no_regression_of_the_whole():
 def test_rules_of_ones_own_are_all_that_is_held_against_a_task():
     rule = Rule(metric="input_tokens", task="closure", max=1e9)
     assert judged(half_and_half(0, 0, n=5), half_and_half(5, 5, n=5), rule).verdict == "pass"
+
+
+def test_small_groups_that_fall_step_by_step_are_held_against_the_accepted_baseline_as_a_whole():
+    accepted, before, now = (half_and_half(passed, passed, n=5) for passed in (5, 3, 1))
+    assert judged(before, accepted).verdict == judged(now, before).verdict == "pass"
+    anchored = msgspec.structs.replace(facts(now, before), anchored={now.name: pair(accepted, now)})
+    decision = decide(GateConfig(), anchored)
+    assert decision.verdict == "regression"
+    assert [reason.text for reason in decision.reasons] == [
+        "closure: over all its groups, since the accepted baseline, 8 of 10 cases do worse and 0 better, p = 0.016."
+    ]
+    assert [each.anchor for each in decision.suspicions] == [True]
