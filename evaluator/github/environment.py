@@ -17,6 +17,7 @@ from evaluator.errors import Problem, UserError
 DEFAULT_CONFIG = "trap.yaml"
 DEFAULT_OUTPUT = "trapgate-results"
 DEFAULT_LABEL = "trapgate:accept"
+MODES = ("evaluate", "publish")
 
 # Of the runner itself: with these one can write to its caches and ask for cloud credentials in the workflow's name.
 _RUNNER_SECRETS = re.compile(r"^(ACTIONS_.*|INPUT_GITHUB-TOKEN|GITHUB_TOKEN|GH_TOKEN)$")
@@ -37,6 +38,10 @@ class Inputs:
     move_baseline: bool = False
     skip_unchanged: bool = False
     accept_label: str = DEFAULT_LABEL
+    mode: str = MODES[0]
+    artifact: str = DEFAULT_OUTPUT
+    tracking_issue: bool = False
+    allow_pull_request_target: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,10 @@ class _Reader:
             move_baseline=self._boolean("move-baseline", default=False),
             skip_unchanged=self._boolean("skip-unchanged", default=False),
             accept_label=self._input("accept-label") or DEFAULT_LABEL,
+            mode=self._mode(),
+            artifact=self._input("artifact") or DEFAULT_OUTPUT,
+            tracking_issue=self._boolean("tracking-issue", default=False),
+            allow_pull_request_target=self._boolean("allow-pull-request-target", default=False),
         )
 
     def _input(self, name: str) -> str | None:
@@ -127,6 +136,13 @@ class _Reader:
         if value and (value.startswith("/") or ".." in Path(value).parts or "\0" in value):
             mend = "Give a path inside the workspace, such as `evals/trap.yaml`."
             self.problems.append(Problem(f"input {name}", 0, 0, f"`{value}` leaves the workspace", mend))
+        return value
+
+    def _mode(self) -> str:
+        value = self._input("mode") or MODES[0]
+        if value not in MODES:
+            mend = f"Give {' or '.join(f'`{mode}`' for mode in MODES)}."
+            self.problems.append(Problem("input mode", 0, 0, f"`{value}` is no mode", mend))
         return value
 
     def _boolean(self, name: str, *, default: bool) -> bool:

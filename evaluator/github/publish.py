@@ -33,6 +33,7 @@ OUTPUTS = (
     "coverage",
     "regressed",
     "fixed",
+    "comment-url",
     "cost-usd",
 )
 
@@ -58,6 +59,7 @@ def outputs(run: Run, code: int, results: str) -> dict[str, str]:
         "coverage": f"{run.totals.scored / run.totals.planned:.4f}" if run.totals.planned else "",
         "regressed": "" if compared is None else str(sum(len(task.regressed) for task in compared)),
         "fixed": "" if compared is None else str(sum(len(task.fixed) for task in compared)),
+        "comment-url": "",  # written again once there is a comment: the last value of a name counts
         "cost-usd": _cost(run),
     }
 
@@ -150,6 +152,7 @@ def _comment(
         _not_posted(environment, posted, log)
     else:
         log.line(f"Comment: {posted.url}")
+        files.write_outputs(environment.output_file, {"comment-url": posted.url})
 
 
 def _not_posted(environment: Environment, posted: NotPosted, log: Log) -> None:

@@ -75,7 +75,8 @@ class ActionsRunner:
         self.event_path.write_text(json.dumps(event), encoding="utf-8")
         declared = (
             *("config", "model", "tasks", "baseline", "github-token", "comment", "output", "unsafe-judges"),
-            *("move-baseline", "skip-unchanged", "accept-label"),
+            *("move-baseline", "skip-unchanged", "accept-label", "mode", "artifact", "tracking-issue"),
+            "allow-pull-request-target",
         )
         given = {"github-token": TOKEN, **{name.replace("_", "-"): value for name, value in inputs.items()}}
         return {
