@@ -82,6 +82,7 @@ name: trapgate
 on:
   pull_request:
     types: [opened, synchronize, reopened, labeled] # labeled: trapgate:accept counts in the run that it starts
+  merge_group: # a required check has to report here as well
 
 permissions: {{}}
 

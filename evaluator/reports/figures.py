@@ -16,6 +16,7 @@ from evaluator.vocabulary import AMOUNT_METRICS, COUNT_METRICS, SHARE_METRICS
 # The end of a rule's name, e.g. ", min 0.8, max_drop 0.05".
 _LIMITS = re.compile(r"(?:, (?:min|max|max_drop|max_rise) [^, ]+)+$")
 _RELATIVE = ("max_drop", "max_rise")
+_URGENT = [OUTCOMES[outcome].sign for outcome in ("fail", "inconclusive", "warn")]
 
 
 def comparison_of(run: Run, task: str) -> TaskComparison | None:
@@ -46,10 +47,12 @@ def _limits(rule: RuleResult) -> str:
 
 
 def figure_rows(run: Run) -> list[FigureRow]:
-    """One row for each rule on each task and for each standing figure without one, in the order of the tasks."""
+    """One row for each rule on each task and for each standing figure without one, in the order of the tasks. Rows that
+    the reader came for stand first: rules that failed, that could not be decided, and that warn."""
     rows = [row for task in run.tasks for row in _task_rows(run, task)]
     names = {task.name for task in run.tasks}
-    return rows + [_rule_row(rule, None, None) for rule in run.rules if rule.task not in names]
+    rows += [_rule_row(rule, None, None) for rule in run.rules if rule.task not in names]
+    return sorted(rows, key=lambda row: _URGENT.index(row.sign) if row.sign in _URGENT else len(_URGENT))
 
 
 def _task_rows(run: Run, task: TaskResult) -> Iterator[FigureRow]:

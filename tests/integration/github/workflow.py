@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,17 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 class Workflow:
-    """The one job of a workflow file with the one step that uses this action."""
+    """The one job of a workflow file with the one step that uses this action. `leg`: the values of the job's matrix."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, leg: Mapping[str, str] | None = None) -> None:
+        self.leg = dict(leg or {})
         self.text = path.read_text(encoding="utf-8")
         self.read: dict[Any, Any] = yaml.safe_load(self.text)
         # YAML 1.1 takes the key `on` for a truth value.
         self.on: Any = self.read[True]
         [self.job] = self.read["jobs"].values()
         [self.step] = [step for step in self.job["steps"] if step["uses"].startswith("trapgate/trapgate@")]
+        assert self.leg.keys() == self.job.get("strategy", {}).get("matrix", {}).keys()
 
     def starts_on(self, name: str, event: dict[str, Any]) -> bool:
         """Whether the event starts the workflow. Source: GitHub's documentation, "Events that trigger workflows"."""
@@ -44,6 +47,7 @@ class Workflow:
     def _filled(self, value: Any, event: dict[str, Any]) -> str:
         text = str(value).lower() if isinstance(value, bool) else str(value)
         filled = re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda match: event["inputs"][match[1]], text)
+        filled = re.sub(r"\$\{\{ matrix\.(\w+) \}\}", lambda match: self.leg[match[1]], filled)
         assert "${{" not in filled, f"an expression that this test does not know: {text}"
         return filled
 
@@ -66,5 +70,5 @@ class Workflow:
         return environ | runner.at(sha or environ["GITHUB_SHA"], ref)
 
 
-def example(name: str) -> Workflow:
-    return Workflow(EXAMPLES / "workflows" / name)
+def example(name: str, leg: Mapping[str, str] | None = None) -> Workflow:
+    return Workflow(EXAMPLES / "workflows" / name, leg)

@@ -121,8 +121,9 @@ def test_the_workflow_is_valid_and_asks_for_the_least(repository: Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
     workflow = yaml.safe_load(path.read_text())
     job = workflow["jobs"]["evaluate"]
-    # YAML 1.1 reads the key `on` as true. A label that accepts counts in the run that setting it starts.
-    assert workflow[True] == {"pull_request": {"types": ["opened", "synchronize", "reopened", "labeled"]}}
+    # YAML 1.1 reads the key `on` as true. A label that accepts counts in the run that it starts; a merge queue waits.
+    types = ["opened", "synchronize", "reopened", "labeled"]
+    assert workflow[True] == {"pull_request": {"types": types}, "merge_group": None}
     assert workflow["permissions"] == {}
     assert job["permissions"] == {"contents": "read", "pull-requests": "write"}
     assert [step["uses"] for step in job["steps"]] == [

@@ -29,7 +29,13 @@ def our_inputs(job: dict[str, Any]) -> dict[str, Any]:
 
 def test_there_are_examples_of_each_use() -> None:
     names = {path.name for path in WORKFLOWS}
-    assert {"pull-request.yml", "accept-by-label.yml", "nightly.yml", "new-model.yml"} <= names
+    uses = {"pull-request", "argument-score", "accept-by-label", "nightly", "new-model", "matrix", "monorepo"}
+    assert names == {f"{use}.yml" for use in (*uses, "fork-evaluate", "fork-publish")} | {"workflow.yml"}
+
+
+def test_the_readme_of_the_examples_names_each_workflow() -> None:
+    readme = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    assert [path.name for path in WORKFLOWS if f"workflows/{path.name}" not in readme] == ["workflow.yml"]
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
@@ -42,23 +48,55 @@ def test_every_input_of_an_example_is_one_of_the_action(path: Path) -> None:
 def test_an_example_may_write_the_repository_only_where_it_moves_the_baseline(path: Path) -> None:
     assert yaml.safe_load(path.read_text(encoding="utf-8"))["permissions"] == {}
     for job in jobs(path):
-        moves = our_inputs(job).get("move-baseline", False)
-        assert job["permissions"]["contents"] == ("write" if moves else "read")
-        assert set(job["permissions"]) <= {"contents", "pull-requests"}
+        inputs = our_inputs(job)
+        if inputs.get("mode") == "publish":
+            assert job["permissions"] == {"actions": "read", "pull-requests": "write"}
+        else:
+            assert job["permissions"]["contents"] == ("write" if inputs.get("move-baseline") else "read")
+            assert set(job["permissions"]) <= {"contents", "pull-requests"}
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+EVALUATING = [path for path in WORKFLOWS if path.name != "fork-publish.yml"]
+
+
+@pytest.mark.parametrize("path", EVALUATING, ids=lambda path: path.name)
 def test_an_example_is_never_skipped_since_a_skipped_job_counts_as_a_success(path: Path) -> None:
     for job in jobs(path):
         assert "if" not in job
-        assert [step for step in job["steps"] if "if" in step] == []
+        conditions = [step["if"] for step in job["steps"] if "if" in step]
+        assert set(conditions) <= {"always()"}
+
+
+@pytest.mark.parametrize("path", EVALUATING, ids=lambda path: path.name)
+def test_an_example_for_pull_requests_reports_to_a_merge_queue_too_and_filters_no_paths(path: Path) -> None:
+    on = yaml.safe_load(path.read_text(encoding="utf-8"))[True]
+    if "pull_request" not in on:
+        assert {"schedule", "workflow_dispatch"} & set(on)
+        return
+    assert "merge_group" in on
+    assert [event for event in on.values() if event and {"paths", "paths-ignore"} & set(event)] == []
+
+
+def test_the_second_stage_checks_nothing_out_and_waits_for_the_first_by_its_name() -> None:
+    folder = ROOT / "examples" / "workflows"
+    first, second = (
+        yaml.safe_load((folder / name).read_text(encoding="utf-8"))
+        for name in ("fork-evaluate.yml", "fork-publish.yml")
+    )
+    assert second[True] == {"workflow_run": {"workflows": [first["name"]], "types": ["completed"]}}
+    [step] = second["jobs"]["publish"]["steps"]
+    assert step["with"] == {"mode": "publish"}
+    [upload] = [step for step in first["jobs"]["evaluate"]["steps"] if "upload-artifact" in step["uses"]]
+    assert upload["with"]["name"] == INPUTS["artifact"]["default"]
+    assert upload["with"]["path"] == INPUTS["output"]["default"]
+    assert upload["if"] == "always()"
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_the_actions_of_others_are_pinned_by_commit(path: Path) -> None:
     uses = re.findall(r"uses: (\S+)", path.read_text(encoding="utf-8"))
     others = [use for use in uses if not use.startswith("trapgate/trapgate@")]
-    assert others
+    assert others or path.name == "fork-publish.yml"
     assert [use for use in others if not re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}", use)] == []
 
 

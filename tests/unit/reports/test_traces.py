@@ -81,10 +81,10 @@ def test_the_headline_of_a_gate_on_the_argument_score_counts_worse_cases_not_reg
     )
 
 
-def test_the_table_holds_pass_hat_k_first_then_the_pass_rate_then_what_rules_name_and_no_more() -> None:
+def test_the_table_holds_what_failed_first_then_pass_hat_k_then_the_pass_rate_and_no_more() -> None:
     figures = [row.metric for row in view(refunding()).figures]
 
-    assert figures == ["all_k_pass_rate", "pass_rate", "argument_score"]
+    assert figures == ["argument_score", "all_k_pass_rate", "pass_rate"]
 
 
 def test_pass_hat_k_is_left_out_where_each_case_had_one_attempt() -> None:
