@@ -119,7 +119,7 @@ def _rule_row(rule: RuleResult, task: TaskResult | None, compared: TaskCompariso
 def _plain_row(metric: str, task: TaskResult, compared: TaskComparison | None) -> FigureRow:
     """A figure that no rule speaks of."""
     now = task.metrics.get(metric)
-    before = _before(metric, task, compared)
+    before = baseline_metric(metric, task, compared)
     evidence = compared.pass_rate if compared is not None and metric == "pass_rate" else None
     return _row(
         icon="",
@@ -183,10 +183,10 @@ def _metric_before(rule: RuleResult, task: TaskResult | None, compared: TaskComp
     """The baseline's own figure; None where a rule speaks of a slice, or of another baseline."""
     if task is None or rule.slice is not None or rule.anchor:
         return None
-    return _before(rule.metric, task, compared)
+    return baseline_metric(rule.metric, task, compared)
 
 
-def _before(metric: str, task: TaskResult, compared: TaskComparison | None) -> Metric | None:
+def baseline_metric(metric: str, task: TaskResult, compared: TaskComparison | None) -> Metric | None:
     """The baseline's own figure; None for pass^k at another k, of which a rule that compares makes one itself."""
     if compared is None or (metric == "all_k_pass_rate" and compared.baseline_repeats != task.repeats):
         return None

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import base64
+import hashlib
+import html
+import json
 import re
 
 import pytest
@@ -16,9 +20,55 @@ def test_the_page_fetches_nothing_and_says_the_verdict_in_its_title(verdict: str
     run = builders.EVERY_VERDICT[verdict]()
     text = page.render(run)
 
-    assert not re.search(r"https?://(?!git\.example)|src=|@import|url\(|<script|<link", text)
+    assert not re.search(r"https?://(?!git\.example)|src=|@import|url\(|<link", text)
     assert re.search(f": {run.verdict}[^<]*</title>", text)
     assert "prefers-color-scheme: dark" in text
+
+
+def test_the_policy_lets_in_the_pages_own_script_and_style_by_their_hashes_and_nothing_else() -> None:
+    text = page.render(builders.passing())
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
+    script = re.search(r"<script>(.*?)</script>", text, re.DOTALL)
+    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
+
+    assert policy is not None
+    assert script is not None
+    assert style is not None
+    hashes = [base64.b64encode(hashlib.sha256(part[1].encode()).digest()).decode() for part in (style, script)]
+    assert html.unescape(policy[1]) == (
+        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    assert text.count("<script") == 3
+    assert " style=" not in text
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function", script[1])
+
+
+@pytest.mark.parametrize("name", ["index", "details"])
+@pytest.mark.parametrize("text", ["</script>", "<!--<script>", "\u2028\ud800\u202e\x00", '"\\'])
+def test_the_data_of_the_script_are_json_that_cannot_end_their_element(name: str, text: str) -> None:
+    shown = page.render(builders.hostile(text))
+    data = shown.partition(f'<script type="application/json" id="{name}">')[2].partition("</script>")[0]
+
+    assert isinstance(json.loads(data), dict)
+    assert "<" not in data
+    assert data.isprintable()
+
+
+def test_a_long_text_is_cut_wherever_it_stands() -> None:
+    assert len(page.render(builders.hostile("x" * 300_000))) < 3_000_000
+
+
+def test_long_tables_end_with_how_many_more_there_are() -> None:
+    run = builders.build(
+        [builders.task_result("t", builders.outcomes(0, 300))], [builders.task_result("t", builders.outcomes(300, 0))]
+    )
+
+    assert "<p>… and 100 more</p>" in page.render(run)
+
+
+def test_the_cases_of_every_model_are_in_the_page() -> None:
+    assert "All 24 cases" in page.render(builders.three_models())
 
 
 def test_commands_are_shown_as_code() -> None:
