@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: test lint unit demo refund-demo container bench schemas lock clean
+.PHONY: test lint unit demo refund-demo container bench schemas pictures lock clean
 
 test: lint unit
 
@@ -46,6 +46,11 @@ bench: $(VENV)/.test
 
 schemas: $(VENV)/.test
 	$(BIN)/python -m evaluator.schemas docs/schemas
+
+# Of comment and page, for the README. Needs chromium.
+pictures: $(VENV)/.test
+	$(BIN)/python -m tests.browser.pictures docs/pictures
+	rm docs/pictures/summary.png
 
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url pyproject.toml -o requirements.lock

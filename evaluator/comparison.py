@@ -226,6 +226,8 @@ def evidence(
         interval = statistics.mean_interval(harm)
     # `harm` is positive where worse; the reader's difference is now − baseline.
     ends = sorted(-sign * end for end in interval) if interval is not None else [None, None]
+    if interval is not None and higher_is_better:  # a share: no difference of two is outside
+        ends = [min(max(end, -1.0), 1.0) for end in ends if end is not None]
     return Evidence(
         test="mcnemar" if binary else "sign-flip",
         n=n,

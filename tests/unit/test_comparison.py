@@ -212,3 +212,12 @@ def test_every_attempt_of_a_recording_counts_and_every_dollar_of_a_run():
     )
     cost = difference("cost_usd", pair(before, now), alpha=0.02, higher_is_better=False)
     assert (cost.baseline, cost.now) == (0.001, 0.002)
+
+
+def test_the_interval_of_a_difference_of_shares_stays_where_such_a_difference_can_be() -> None:
+    before, after = [1.0, 1.0, 0.0, 1.0, 0.5], [0.0, 1 / 3, 1.0, 1.0, 0.5]
+    share = evidence(before, after, 0.02, deterministic=False, higher_is_better=True)
+    count = evidence(before, after, 0.02, deterministic=False, higher_is_better=False)
+    assert (share.low, share.high) == (-1.0, pytest.approx(count.high))
+    assert count.low is not None
+    assert count.low < -1
