@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evaluator import arms, models, task_results, unchanged
+from evaluator import arms, log, models, task_results, unchanged
 from evaluator.attempts import Made
 from evaluator.baselines import BaselineState, Found
 from evaluator.cases import Subject, Task
@@ -192,6 +192,7 @@ def _make_again(line: Line, own: Subject, jobs: Sequence[Job], subjects: Mapping
             why = f"the price of {unpriced[0]} is unknown" if unpriced else "nothing is left of it"
             raise arms.CannotAskError(f"limits.max_cost_usd cannot be kept, {why}")
         limits = msgspec.structs.replace(limits, max_cost_usd=left)
+    log.info("control arm", cases=len({(job.task, job.case_id) for job in jobs}), attempts=len(jobs))
     outcomes, _ = calling.make(
         jobs,
         subjects,

@@ -71,16 +71,18 @@ def absent(task: Task, repeats: int) -> list[Made]:
     ]
 
 
-def recorded(task: Task, rows: Sequence[Recorded], subject: Subject | None = None) -> tuple[list[Made], list[str]]:
+def recorded(
+    task: Task, rows: Sequence[Recorded], subject: Subject | None = None, *, marked: bool = False
+) -> tuple[list[Made], list[str]]:
     """What somebody else produced for the cases of `task`: a case without a row is one attempt that was not made. Also
     the case ids of rows that belong to no case, each once.
 
     `subject`: what the tree under test asks with; a recording that was made with another is stale. None: there is no
-    tree to hold recordings to.
+    tree to hold recordings to. `marked`: so is one that does not say what it was made with.
     """
     known = {case.id: case for case in task.cases}
     made = [
-        Made(row.case_id, row.number, _answer(row), stale=_stale(row, known[row.case_id], subject))
+        Made(row.case_id, row.number, _answer(row), stale=_stale(row, known[row.case_id], subject, marked))
         for row in rows
         if row.case_id in known
     ]
@@ -100,10 +102,11 @@ def _answer(row: Recorded) -> Transcript | Infrastructure:
     return row.transcript
 
 
-def _stale(row: Recorded, case: Case, subject: Subject | None) -> str:
-    """How the recording's subject differs from today's, in words; empty where it does not, or does not say."""
+def _stale(row: Recorded, case: Case, subject: Subject | None, marked: bool) -> str:
+    """How the recording's subject differs from today's, in words; empty where it does not, or does not say and need
+    not."""
     if subject is None or row.subject_digest is None:
-        return ""
+        return "it does not say what it was made with" if marked else ""
     today = made_with(subject, case)
     if row.subject_digest == today.digest():
         return ""

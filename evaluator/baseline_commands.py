@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from evaluator import config as configuration
+from evaluator import printed
 from evaluator.baselines import Found, Missing, Unreadable, file, moving, stores
 from evaluator.baselines.history import Entry
 from evaluator.baselines.origin import git, proposed
@@ -80,7 +81,7 @@ def show(options: argparse.Namespace) -> int:
     if not isinstance(state, Found):
         raise _none(state)
     if options.json:
-        print(encode(state.baseline).decode().rstrip("\n"))
+        printed.print_json(encode(state.baseline).decode(), os.environ)
         return EXIT_PASS
     _say(f"{state.where}: {_accepted(state.baseline.accepted)}")
     _show_tasks(state.baseline)
@@ -94,7 +95,7 @@ def history(options: argparse.Namespace) -> int:
     _, store, place = _opened(options)
     entries = store.history(place)
     if options.json:
-        print(msgspec.json.encode([_line(entry) for entry in entries]).decode())
+        printed.print_json(msgspec.json.encode([_line(entry) for entry in entries]).decode(), os.environ)
         return EXIT_PASS
     if entries:
         _print_table(entries)

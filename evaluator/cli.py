@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from evaluator import __version__
+from evaluator import __version__, printed
 from evaluator.errors import EXIT_CONFIGURATION, EXIT_INTERNAL, UserError
 from evaluator.transcript import well_formed
 
@@ -38,7 +38,7 @@ examples:
   trapgate run --task refunds --model openai/gpt-4.1-mini
   trapgate run --config evals/trap.yaml --output /tmp/results
 
-writes results.json, comment.md and report.html into the output folder
+writes results.json, comment.md, report.html and junit.xml into the output folder
 """,
     "score": """\
 examples:
@@ -82,6 +82,12 @@ examples:
   trapgate baseline history
   trapgate baseline history --branch release/2 --json
 """,
+    "publish": """\
+example:
+  trapgate publish --artifact "trapgate-results*"    # in a step on workflow_run; GITHUB_TOKEN is the job's token
+
+exit codes: 0 published or nothing to publish, 2 wrong event or missing permission, 3 GitHub is down or takes no comment
+""",
     "pin": """\
 example:
   trapgate pin trap.yaml    # …@main becomes …@<the commit that main is now>; comments and order stay
@@ -97,19 +103,23 @@ def console() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs one command; returns the exit code. Bad input is a message on standard error, a bug a short one too."""
+    """Runs one command; returns the exit code. Bad input is a message on standard error, a bug a short one too.
+
+    What is printed holds no secret of the environment and no command of a workflow's runner, whoever wrote it.
+    """
     _never_fail_on_text(sys.stdout, sys.stderr)
+    with printed.cleaned(os.environ):
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args([well_formed(argument) for argument in arguments])
     try:
         command: Callable[[argparse.Namespace], int] = options.command
         code = command(options)
         sys.stdout.flush()  # a report that did not get out was no verdict
     except UserError as error:
-        from evaluator.reports.escape import log_text
-
-        # Line by line: what it quotes may look like a command to the runner of a workflow.
-        shown = "\n".join(log_text(line) for line in str(error).splitlines())
-        print(f"{shown}\n({error.code})", file=sys.stderr)
+        print(f"{error}\n({error.code})", file=sys.stderr)
         return EXIT_CONFIGURATION
     except OSError as error:
         # `trapgate … | head`, a full disk: nothing more can be written, not even when Python ends.
@@ -204,6 +214,16 @@ def _parser() -> argparse.ArgumentParser:
     _config_option(validate)
     _unsafe_option(validate)
     _json_option(validate)
+
+    publish = _command(
+        commands,
+        "publish",
+        "comment what the run of a fork reported, in a workflow on workflow_run",
+        commands_module("publish", "evaluator.github.publish_command"),
+    )
+    publish.add_argument(
+        "--artifact", metavar="NAME", help="default: trapgate-results; a trailing * stands for any ending"
+    )
 
     build = commands.add_parser("build", help="make a task of data of one's own")
     kinds = build.add_subparsers(title="kinds", metavar="KIND", required=True)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from evaluator import config as configuration
+from evaluator import log, printed
 from evaluator.baselines import BaselineState, Found, Missing, file, stores
 from evaluator.config.types import Config
 from evaluator.errors import EXIT_CONFIGURATION, EXIT_DRIFT, EXIT_INCONCLUSIVE, EXIT_PASS, user_error
@@ -37,22 +39,23 @@ def run(options: argparse.Namespace) -> int:
     pipeline.clear(options.output)
     config, folder = _config(options.config)
     with stop_on_signals() as stop:
-        result = pipeline.evaluate(
-            config,
-            folder=folder,
-            output=options.output,
-            cache=_cache(os.environ),
-            baseline=_baseline(config, options.config),
-            progress=progress(sys.stderr),
-            environ=os.environ,
-            model=options.model,
-            tasks=options.task,
-            commit=_git("rev-parse", "HEAD"),
-            reuse_answers=options.cache,
-            skip_unchanged=options.skip_unchanged,
-            stop=stop,
-            unsafe_judges=options.unsafe_judges,
-        )
+        with _said_beside():
+            result = pipeline.evaluate(
+                config,
+                folder=folder,
+                output=options.output,
+                cache=_cache(os.environ),
+                baseline=_baseline(config, options.config),
+                progress=progress(sys.stderr),
+                environ=os.environ,
+                model=options.model,
+                tasks=options.task,
+                commit=_git("rev-parse", "HEAD"),
+                reuse_answers=options.cache,
+                skip_unchanged=options.skip_unchanged,
+                stop=stop,
+                unsafe_judges=options.unsafe_judges,
+            )
         return _report(result, options)
 
 
@@ -103,7 +106,7 @@ def _record(options: argparse.Namespace) -> int:
     from evaluator.runners.stopping import stop_on_signals
 
     config, folder = _config(options.config)
-    with stop_on_signals() as stop:
+    with stop_on_signals() as stop, _said_beside():
         done = live.record(
             config,
             folder=folder,
@@ -141,10 +144,8 @@ def canaries(options: argparse.Namespace) -> int:
     if options.json:
         _print_json(results)
     else:
-        from evaluator.reports.escape import log_text
-
         for canary in failed:
-            print(f"{canary.id}: expected {log_text(canary.expected)}, got {log_text(canary.got)}")
+            print(f"{canary.id}: expected {canary.expected}, got {canary.got}")
         print(f"{len(results.cases) - len(failed)} of {len(results.cases)} canaries ok (set {results.version})")
     return EXIT_DRIFT if failed or not results.cases else EXIT_PASS
 
@@ -250,16 +251,24 @@ def init(options: argparse.Namespace) -> int:
 
 def _report(result: Run, options: argparse.Namespace) -> int:
     """Writes what people read beside results.json, prints the short form, and gives the exit code."""
-    from evaluator.reports import comment, page, terminal
+    from evaluator.reports import files, terminal
 
-    file.write_atomically(options.output / "comment.md", comment.render(result).encode())
-    file.write_atomically(options.output / "report.html", page.render(result).encode())
+    files.write(options.output, result)
     if options.json:
         _print_json(result)
     else:
         print(terminal.render(result))
-        print(f"written to {options.output}: results.json, comment.md, report.html")
+        print(f"written to {options.output}: {', '.join(['results.json', *files.FILES])}")
     return exit_code(result)
+
+
+@contextlib.contextmanager
+def _said_beside() -> Iterator[None]:
+    """What happens in a run, and whatever libraries print, goes to standard error: a line for each event in a log, only
+    what is worth a warning in a terminal, where a bar shows the rest."""
+    level = log.WARNING if sys.stderr.isatty() else log.INFO
+    with log.to(sys.stderr, os.environ, level=level), contextlib.redirect_stdout(sys.stderr):
+        yield
 
 
 def _config(path: Path) -> tuple[Config, Path]:
@@ -306,4 +315,4 @@ def _cache(environ: Mapping[str, str]) -> Path:
 
 def _print_json(document: Any) -> None:
     data = encode(document) if isinstance(document, Run | Baseline) else msgspec.json.encode(document)
-    print(data.decode().rstrip("\n"))
+    printed.print_json(data.decode(), os.environ)

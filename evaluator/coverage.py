@@ -43,7 +43,7 @@ def _is_wholly_stale(task: TaskResult) -> bool:
 
 def gaps(gate: GateConfig, facts: Facts) -> list[Reason]:
     """What is missing beyond what the gate allows, new and old cases each by themselves, and every critical case."""
-    reasons = []
+    reasons = [Reason(kind="coverage", text=facts.unasked)] if facts.unasked else []
     if not facts.tasks:
         reasons.append(Reason(kind="coverage", text="Nothing was evaluated: no task was run."))
     for task in facts.tasks:

@@ -45,9 +45,9 @@ class JsonFault:
         return f"{self.message} (line {self.line}, column {self.column})"
 
 
-def parse_json(text: str) -> Any:
-    """The value of a JSON text, or a `JsonFault`. Linear in the length of `text`; never raises."""
-    fault = _refused_before_parsing(text)
+def parse_json(text: str, most: int = MAX_CHARACTERS) -> Any:
+    """The value of a JSON text of at most `most` characters, or a `JsonFault`. Linear in its length; never raises."""
+    fault = _refused_before_parsing(text, most)
     if fault is not None:
         return fault
     try:
@@ -88,9 +88,9 @@ class _RefusedError(Exception):
         self.message = message
 
 
-def _refused_before_parsing(text: str) -> JsonFault | None:
-    if len(text) > MAX_CHARACTERS:
-        return JsonFault("size", f"{len(text)} characters, more than the {MAX_CHARACTERS} that are read", 1, 1)
+def _refused_before_parsing(text: str, most: int) -> JsonFault | None:
+    if len(text) > most:
+        return JsonFault("size", f"{len(text)} characters, more than the {most} that are read", 1, 1)
     if text.startswith("\ufeff"):
         return JsonFault("byte_order_mark", "begins with a byte-order mark", 1, 1)
     if not text.isascii():

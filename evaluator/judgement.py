@@ -44,7 +44,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     None for all; `unselected`: those of the configuration that were therefore left out.
     `expected`: tasks of the rules' own configuration that were to be run; without them a change could drop a task.
     `rescored`: stored scores of this run that today's validators do not give again. `spent`: as in `Facts`. `live`: its
-    live canaries, None where no model was asked; `control`: its control arm, None where it was not asked (yet)."""
+    live canaries, None where no model was asked; `control`: its control arm, None where it was not asked (yet).
+    `unasked`: as in `Facts`."""
 
     name: str | None
     started: str
@@ -63,6 +64,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     live: LiveCanaries | None = None
     control: Control | None = None
     unchanged: bool = False
+    unasked: str = ""
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,6 +152,7 @@ def _compare(
             allow_missing=allow_missing,
             unselected=measured.unselected,
             spent=measured.spent,
+            unasked=measured.unasked,
             live=_live(measured, None)[0],
         )
         return None, facts, None
@@ -197,6 +200,7 @@ def _compare(
         allow_missing=allow_missing,
         unselected=measured.unselected,
         spent=measured.spent,
+        unasked=measured.unasked,
     )
     # The anchor's answers are stored ones as well, and so are this run's where it was read from a file.
     return comparison, facts, msgspec.structs.replace(rescored, changes=changes)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from evaluator import canaries, formats
+from evaluator import canaries, formats, log
 from evaluator.cases import SUBJECT, Case, Task
 from evaluator.config.types import Config, TaskConfig
 from evaluator.errors import Problem, UserError, user_error
@@ -49,9 +50,19 @@ def load(wanted: TaskConfig, folder: Path, cache: Path, environ: Mapping[str, st
 
 def load_with_folder(wanted: TaskConfig, folder: Path, cache: Path, environ: Mapping[str, str]) -> tuple[Task, Path]:
     """The same, with the folder where the source's files are."""
+    began = time.monotonic()
     fetched = fetch(location.parse(wanted.source, where=wanted.name), base=folder, cache=cache, environ=environ)
     task = formats.load(wanted, fetched.directory, fetched.ref)
     cases = task.cases
+    log.info(
+        "source read",
+        task=wanted.name,
+        commit=task.source.commit[:12] if task.source.commit else None,
+        format=task.format,
+        cases=len(cases),
+        skipped=len(task.skipped) or None,
+        seconds=time.monotonic() - began,
+    )
     if wanted.retry.score == "last" and wanted.retry.max_attempts > 1:
         asked_otherwise = {tries.OPTION: f"last of {wanted.retry.max_attempts}"}
         cases = [msgspec.structs.replace(case, options=case.options | asked_otherwise) for case in cases]

@@ -11,6 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
+from msgspec import UNSET
+
+from evaluator import origins
 from evaluator.cases import Task
 from evaluator.results import Attempt, CaseResult, Metric, SliceResult, TaskResult, Totals
 from evaluator.statistics import mean_interval, wilson
@@ -93,6 +96,7 @@ def summarize(
             critical=case.critical,
             golds=case.golds,
             cluster=case.cluster,
+            origin=UNSET if case.origin is None else origins.kept(case.origin, attempts.get(case.id, ())),
             attempts=list(attempts.get(case.id, ())),
         )
         for case in task.cases

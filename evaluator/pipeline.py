@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evaluator import asking, attempts, fingerprint, loading, models, task_results
+from evaluator import asking, attempts, fingerprint, keyless, loading, log, models, task_results
 from evaluator.asking import Answers
 from evaluator.baselines import BaselineState
 from evaluator.baselines.file import ensure_writable, not_writable, write_atomically
@@ -26,16 +26,18 @@ from evaluator.errors import user_error
 from evaluator.judgement import Measured, judge, judged
 from evaluator.judging import stage
 from evaluator.judging.bench import open_bench
+from evaluator.keyless import Unasked
 from evaluator.progress import Progress
+from evaluator.redacted import redacted
 from evaluator.redaction import Redactor
-from evaluator.results import CanaryResults, Control, Reason, Run, encode
+from evaluator.reports.files import FILES
+from evaluator.results import CanaryResults, Control, Reason, Run
 from evaluator.scoring.self_check import self_check
 
 if TYPE_CHECKING:  # asyncio, which most commands do without
     from evaluator.runners.stopping import StopSignal
 
 RESULTS = "results.json"
-REPORTS = ("comment.md", "report.html")
 
 
 def evaluate(
@@ -56,6 +58,7 @@ def evaluate(
     unsafe_judges: bool = False,
     reuse_answers: bool = False,
     skip_unchanged: bool = False,
+    without_key: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> Run:
     """Runs what `config` says and writes `output`/results.json; the run with its verdict.
@@ -65,7 +68,9 @@ def evaluate(
     first lines of the report. `model`, `tasks`: overrides; None takes the configuration's. `commit`: of the repository
     under test. `stop`: asks to end early; what is there is judged and written all the same. `unsafe_judges`: run the
     tasks' own judges even where nothing isolates them. `reuse_answers`: do not ask again what was answered before.
-    `skip_unchanged`: ask nothing where nothing that matters differs from the baseline.
+    `skip_unchanged`: ask nothing where nothing that matters differs from the baseline. `without_key`: whoever set the
+    run off gets no secrets, so where the provider's key is missing it goes by recordings; they decide where `rules`,
+    and not `config` itself, say so.
 
     Raises UserError for bad configuration or input, before anything is paid for.
     """
@@ -74,10 +79,15 @@ def evaluate(
     from evaluator.runners.command import open_solution
 
     started, began = _now(), clock()
+    by_recordings = rules is not None and rules.gate.on_fork == "recordings"
     rules = rules or config
     config = _held_to(config, rules)
+    log.section("Canaries")
     ruler = loading.run_canaries(config, folder, cache, environ)
     sound = _is_sound(ruler)
+    held = sum(canary.ok for canary in ruler.cases)
+    (log.info if sound else log.warning)("canaries", ok=held, of=len(ruler.cases), set=ruler.version)
+    log.section("Sources")
     selected = loading.selected(config, tasks)
     subjects = load_subjects(config, folder, model)
     command = config.command if model is None else None
@@ -90,6 +100,7 @@ def evaluate(
     ]
     if command is not None:
         loading.refuse_without_files(loaded)
+    log.section("Evaluation")
     asked = [subject.model for subject in subjects]
     warnings = [*notes, *models.notes(baseline, asked)]
     warnings += [Reason(kind="config", text=note) for note in config.notes]
@@ -140,6 +151,7 @@ def evaluate(
         keyed = _keyed(subjects)
         marks = {key: fingerprint.of_subject(line.mark, subject, loaded) for key, subject in keyed.items()}
         answers: dict[str, Answers] = {}
+        unasked: dict[str, Unasked] = {}
         sound = _is_sound(ruler)
         kept = asking.kept(line, keyed, marks) if sound and skip_unchanged else "it was not asked for"
         if isinstance(kept, dict):
@@ -147,14 +159,24 @@ def evaluate(
         elif sound:  # a broken ruler measures nothing: no call is paid for
             if skip_unchanged:
                 warnings.append(Reason(kind="note", text=f"Not skipped: {kept}."))
-            answers, said = asking.first(line, keyed)
-            warnings += [Reason(kind="provider", text=text) for text in said]
+            missing = keyless.missing(keyed) if without_key and command is None else {}
+            unasked = {
+                key: keyless.judged(line, keyed[key], variables, decides=by_recordings)
+                for key, variables in missing.items()
+            }
+            warnings = [*(each.note for each in unasked.values()), *warnings]
+            if with_key := {key: subject for key, subject in keyed.items() if key not in unasked}:
+                answers, said = asking.first(line, with_key)
+                warnings += [Reason(kind="provider", text=text) for text in said]
+            answers |= {key: each.answers for key, each in unasked.items()}
         # Without a sound ruler every task was left out, none was removed by the change.
         chosen = {task.name for task in selected} if sound else set()
         spent = [task for each in answers.values() for task in each.tasks]
         runs: list[Run] = []
         for key, subject in keyed.items():
             found = answers.get(key, Answers([], {}, None))
+            silent = unasked.get(key)
+            left = silent.left if silent is not None else []
             one = Measured(
                 name=config.name,
                 started=started,
@@ -164,12 +186,14 @@ def evaluate(
                 tasks=found.tasks,
                 subject=subject,
                 commit=commit,
-                selection=[task.name for task in selected] if tasks else None,
-                unselected=_left(config, rules, chosen) if tasks or not sound else [],
-                expected=[task.name for task in rules.tasks if not tasks or task.name in chosen] if sound else [],
+                selection=[task.name for task in selected if task.name not in left] if tasks or left else None,
+                unselected=[*(_left(config, rules, chosen) if tasks or not sound else []), *left],
+                expected=[name for name in _expected(rules, tasks, chosen) if name not in left] if sound else [],
                 spent=spent if len(subjects) > 1 else [],
                 live=found.live,
                 unchanged=isinstance(kept, dict),
+                control=Control(silent=keyless.SILENT) if silent is not None else None,
+                unasked=silent.why if silent is not None else "",
             )
             judge_it = partial(
                 judged,
@@ -179,7 +203,7 @@ def evaluate(
                 rulers=found.rulers,
             )
             judgement = judge_it(one)
-            if judgement.suspicions:
+            if judgement.suspicions and silent is None:
                 control = asking.again(line, judgement, subject)
                 judgement = judge_it(msgspec.structs.replace(one, control=control, seconds=clock() - began))
             runs.append(judgement.run)
@@ -250,7 +274,7 @@ def score(
         selection=[task.name] if unselected else None,
         unselected=unselected,
         warnings=warnings,
-        control=Control(silent="recordings are compared, and nothing is asked"),
+        control=Control(silent=keyless.SILENT),
     )
     if config is None:
         return _written(judge(measured, None, GateConfig(rules=[]), rulers=rulers), output, environ)
@@ -265,7 +289,7 @@ def clear(output: Path) -> None:
     """
     ensure_writable(output)
     try:
-        for name in (RESULTS, *REPORTS):
+        for name in (RESULTS, *FILES):
             (output / name).unlink(missing_ok=True)
     except OSError as error:
         raise not_writable(output, error) from error
@@ -327,6 +351,11 @@ def _left(config: Config, rules: Config, chosen: Collection[str]) -> list[str]:
     return [name for name in dict.fromkeys(t.name for t in (*config.tasks, *rules.tasks)) if name not in chosen]
 
 
+def _expected(rules: Config, tasks: Sequence[str] | None, chosen: Collection[str]) -> list[str]:
+    """The tasks of `rules` that the run is to have."""
+    return [task.name for task in rules.tasks if not tasks or task.name in chosen]
+
+
 def _subject_of_recordings(config: Config | None, folder: Path, rows: Sequence[Recorded]) -> Subject | None:
     """What the tree under test asks with, by which it is told whether a recording is stale; None where there is no
     configuration, or it names no model. Of several models it is that which the recordings name."""
@@ -361,10 +390,7 @@ def _now() -> str:
 
 
 def _written(run: Run, output: Path, environ: Mapping[str, str]) -> Run:
-    """The run as it was written. Secrets are masked here, before any report cuts a text in the middle of one."""
-    data = encode(run)
-    masked = Redactor(environ).clean(data.decode()).encode()
-    if masked != data:
-        run = msgspec.json.decode(masked, type=Run)
-    write_atomically(output / RESULTS, masked)
+    """The run as it was written: no report that is made of it holds a secret."""
+    run, data = redacted(run, Redactor(environ))
+    write_atomically(output / RESULTS, data)
     return run

@@ -7,7 +7,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TextIO
+
+from evaluator.printed import Cleaned, raw
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichBar
@@ -51,7 +54,8 @@ class NoProgress:
 
 class Tally:
     """What has been counted so far. `str` is the line of a log: `12/60 attempts, 1 infrastructure failure, $0.0123,
-    3.1/s`. An attempt of unknown cost makes the sum a lower bound; with no known cost there is no sum."""
+    3.1/s, 20 s, about 80 s left`. An attempt of unknown cost makes the sum a lower bound; with no known cost there is
+    no sum. What is left is reckoned from all attempts alike, and unknown before the first one."""
 
     def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -85,7 +89,10 @@ class Tally:
         return f"{failures}, {cost}, {rate:.1f}/s"
 
     def __str__(self) -> str:
-        return f"{self.done}/{self.total} attempts, {self.details()}"
+        seconds = self._clock() - self._began
+        left = self.total - self.done
+        rest = f", about {left * seconds / self._made:.0f} s left" if left and self._made else ""
+        return f"{self.done}/{self.total} attempts, {self.details()}, {seconds:.0f} s{rest}"
 
 
 class PlainProgress:
@@ -127,11 +134,13 @@ class PlainProgress:
     def _print(self) -> None:
         # A log that nobody reads any more (closed pipe, closed file) is no reason to lose a paid run.
         with contextlib.suppress(OSError, ValueError):
-            print(self._tally, file=self._stream, flush=True)
+            self._stream.write(f"{self._tally}\n")  # in one piece: other threads print, too
+            self._stream.flush()
 
 
 class TerminalProgress:
-    """A bar with the same figures."""
+    """A bar with the same figures. Lines that are written to `stream` meanwhile stand above it, where that is a cleaned
+    one."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -149,8 +158,12 @@ class TerminalProgress:
             MofNCompleteColumn(),
             TextColumn("attempts, {task.description}"),
             TimeRemainingColumn(),
-            console=Console(file=self._stream, stderr=True),
+            console=Console(file=raw(self._stream), stderr=True),
+            redirect_stdout=False,
+            redirect_stderr=False,
         )
+        if isinstance(self._stream, Cleaned):
+            self._stream.above = partial(self._bar.console.out, highlight=False)
         self._bar.add_task(self._tally.details(), total=total)
         self._bar.start()
 
@@ -162,6 +175,8 @@ class TerminalProgress:
 
     def finish(self) -> None:
         """Leaves the bar as it is."""
+        if isinstance(self._stream, Cleaned):
+            self._stream.above = None
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

@@ -1,53 +1,136 @@
-"""Secrets out of text, by value: whatever a sink prints, no key of the environment is in it."""
+"""Secrets out of text, by value: whatever a sink prints, no key of the environment is in it.
+
+A secret is looked for as any usual encoder would write it. Encoders of characters (percent, JSON, HTML, XML, Markdown,
+Python's `repr`) leave ASCII letters and digits as they are, so a run of those inside the secret, a *needle*, is in
+the text wherever the secret is. Only where a needle is found, which takes next to no time, is a pattern tried that
+takes each other character in all of its spellings, also mixed.
+"""
 
 from __future__ import annotations
 
 import base64
-import json
 import re
-from collections.abc import Iterator, Mapping
-from urllib.parse import quote, quote_plus
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from evaluator.secret_values import SHORTEST, secrets
+
+__all__ = ["MASK", "SHORTEST", "Redactor", "secrets"]
 
 MASK = "***"
-# Shorter values ("1", "none", "dummy") are no secrets, and masking them would garble every sentence.
-SHORTEST = 6
 
-_SECRET_NAME = re.compile(r"(?:^|[_-])(?:KEY|TOKEN|SECRET|CREDENTIALS?)$|(?:PASSWORD|PASSWD|APIKEY)$", re.IGNORECASE)
-
-
-def secrets(environ: Mapping[str, str]) -> set[str]:
-    """The values of the variables of `environ` whose names say that they are secret."""
-    return {value for name, value in environ.items() if _SECRET_NAME.search(name) and len(value) >= SHORTEST}
+_ELLIPSES = ("…", "...", "\\u2026", "\\\\u2026", "&hellip;")
+_RUN = re.compile("[A-Za-z0-9]+")
+_SHORTEST_NEEDLE = 2
+# Encoders break lines after no fewer characters. The longer a needle, the faster it is looked for.
+_WINDOW = 60
+# A line may be broken in the middle of a secret: by a wrapped report, in base64 each 76 characters, and inside a JSON
+# string. U+2060 is what our tables put after a backslash.
+_BROKEN = r"(?:(?:(?:\\{1,7}r)?\\{1,7}n|=?\r?\n|(?:%0[Dd])?%0[Aa]|(?:&#13;)?&#10;)[ \t]{0,16}|\u2060)?"
+# JSON in JSON in JSON. Everything that may repeat is bounded, so that no text makes the patterns slow.
+_MOST = 7
 
 
 class Redactor:
-    """Masks the values of the variables of `environ` whose names say that they are secret.
+    """Masks the secret values of `environ` (see `secret_values`).
 
-    A value is masked as it is and as a JSON string, percent-encoded, or in base64 at any offset (`Basic` headers carry
-    `user:secret`) would carry it; each line of a value of several lines is masked by itself.
+    A value is masked as it is and as a usual encoder writes it, in base64 at any offset (`Basic` headers carry
+    `user:secret`), in hexadecimal, broken over lines, and cut before an ellipsis; each line of a value of several lines
+    also by itself.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        forms = {form for secret in secrets(environ) for form in _forms(secret) if len(form) >= SHORTEST}
-        # The longest first, so that no secret leaves its tail behind where it begins with another.
-        ordered = sorted(forms, key=lambda form: (-len(form), form))
-        self._pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        found = secrets(environ)
+        values = {part for value in found for part in _parts(value)}
+        self._values = sorted(values)
+        self._forms = [form for value in self._values for form in _forms(value)]
 
     def clean(self, text: str) -> str:
         """`text` with each form of each secret replaced by `MASK`."""
-        return self._pattern.sub(MASK, text) if self._pattern else text
+        spans = self._spans(text)
+        if not spans:
+            return text
+        parts, end = [], 0
+        for start, stop in sorted(spans):
+            if start >= end:
+                parts += [text[end:start], MASK]
+            end = max(end, stop)
+        return "".join([*parts, text[end:]])
+
+    def finds(self, text: str) -> bool:
+        """Whether `text` holds a secret: as `clean`, quicker, and surer where it says no."""
+        data = text.encode("utf-8", "surrogatepass")
+        return any(form.may_be_in(data) for form in self._forms) or any(_cut(text, self._values))
+
+    def _spans(self, text: str) -> list[tuple[int, int]]:
+        data = text.encode("utf-8", "surrogatepass")  # searched at the same speed whatever else is in it
+        found = [match.span() for form in self._forms if form.may_be_in(data) for match in form.pattern.finditer(text)]
+        return [*found, *_cut(text, self._values)]
+
+    def clean_value(self, value: Any, keep: frozenset[str] = frozenset()) -> Any:
+        """A JSON value, or bytes in the place of text, with every string of it cleaned, keys too, except for those in
+        `keep`; two keys that become equal are numbered apart."""
+        if isinstance(value, str):
+            return value if value in keep else self.clean(value)
+        if isinstance(value, bytes):
+            return self.clean(value.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        if isinstance(value, list):
+            items = []
+            for item in value:  # loops, not comprehensions: a level of nesting costs one frame of the stack
+                items.append(self.clean_value(item, keep))
+            return items
+        if isinstance(value, dict):
+            members: dict[str, Any] = {}
+            for key, item in value.items():
+                name = key if key in keep else self.clean(key)
+                members[_free(name, members)] = self.clean_value(item, keep)
+            return members
+        return value
 
 
-def _forms(secret: str) -> Iterator[str]:
-    for value in {secret, secret.strip(), *(line.strip() for line in secret.splitlines())}:
-        if len(value) < SHORTEST:
-            continue
-        yield value
-        yield json.dumps(value)[1:-1]
-        yield quote(value)
-        yield quote(value, safe="")
-        yield quote_plus(value)
-        yield from _base64_forms(value.encode(errors="replace"))
+class _Form:
+    """One way to write a secret down. `letters`: patterns of characters that are not written as themselves."""
+
+    def __init__(self, text: str, letters: Mapping[str, str] | None = None) -> None:
+        self._text = text
+        self._letters = letters or {}
+        self._needles = _needles(text)
+
+    def may_be_in(self, data: bytes) -> bool:
+        """Whether the text, in UTF-8, holds what it would hold in this form."""
+        return any(needle in data for needle in self._needles)
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The form in all of its spellings."""
+        return re.compile(_BROKEN.join(self._letters.get(each) or _spellings(each) for each in self._text))
+
+
+def _needles(text: str) -> list[bytes]:
+    """One of them is in any spelling of `text`: the longest run in each half of its middle, of which a line break can
+    part one only. Where there is none that is long enough, what is in any text: the pattern is then always tried."""
+    start = max(0, (len(text) - _WINDOW) // 2)
+    window = text[start : start + _WINDOW]
+    half = len(window) // 2
+    runs = [max(_RUN.findall(part), key=len, default="") for part in (window[:half], window[half:])]
+    return [b""] if min(map(len, runs)) < _SHORTEST_NEEDLE else [run.encode() for run in runs]
+
+
+def _parts(secret: str) -> set[str]:
+    """The secret, and each of its lines."""
+    parts = {secret.strip(), *(line.strip() for line in secret.splitlines())}
+    return {part for part in parts if len(part) >= SHORTEST}
+
+
+def _forms(value: str) -> Iterator[_Form]:
+    yield _Form(value)
+    data = value.encode(errors="replace")
+    for text in _base64_forms(data):
+        if len(text) >= SHORTEST:
+            yield _Form(text, _BASE64)
+    yield _Form(data.hex())
+    yield _Form(data.hex().upper())
 
 
 def _base64_forms(value: bytes) -> Iterator[str]:
@@ -56,8 +139,89 @@ def _base64_forms(value: bytes) -> Iterator[str]:
         encoded = base64.b64encode(b"\0" * offset + value).rstrip(b"=").decode()
         # A base64 character holds six bits: the first ones share theirs with what stands before, the last with what
         # follows.
-        first = -(-offset * 8 // 6)
-        last = (offset + len(value)) * 8 // 6
-        middle = encoded[first:last]
-        yield middle
-        yield middle.replace("+", "-").replace("/", "_")
+        yield encoded[-(-offset * 8 // 6) : (offset + len(value)) * 8 // 6]
+
+
+def _spellings(character: str) -> str:
+    """A pattern of all ways in which encoders write `character`."""
+    if character.isascii() and character.isalnum():
+        return character
+    code = ord(character)
+    plain = re.escape(character)
+    ways = {
+        plain,
+        _percent(character),
+        rf"&#(?:0{{0,7}}{code}|[xX]0{{0,7}}(?i:{code:x}));",
+        rf"{_BACKSLASHES}[uU]\{{?0{{0,7}}(?i:{code:x})\}}?",
+        *_NAMED.get(character, ()),
+    }
+    if code <= 0xFF:
+        ways.add(rf"{_BACKSLASHES}x(?i:{code:02x})")
+    else:
+        units = character.encode("utf-16-be", "surrogatepass").hex()
+        ways.add("".join(rf"{_BACKSLASHES}u(?i:{units[at : at + 4]})" for at in range(0, len(units), 4)))
+    if code > 0x7F:
+        ways.add("".join(rf"{_BACKSLASHES}x(?i:{byte:02x})" for byte in character.encode(errors="replace")))
+    if character in _SHORT:
+        ways.add(rf"{_BACKSLASHES}{_SHORT[character]}")
+    if character == " ":
+        ways.add(r"\+")
+    if character == "\\":
+        ways = (ways - {plain}) | {rf"\\{{1,{_MOST + 1}}}"}
+        return f"(?:{'|'.join(sorted(ways, key=len))})"
+    # JSON, Markdown and shells put backslashes before it.
+    return rf"(?:\\{{0,{_MOST}}}{plain}|{'|'.join(sorted(ways - {plain}, key=len))})"
+
+
+_BACKSLASHES = rf"\\{{1,{_MOST}}}"
+# Base64 for URLs has two characters of its own, and the others are not safe there.
+_BASE64 = {"+": "(?:[-+]|%2[Bb])", "/": r"(?:\\?/|_|%2[Ff])"}
+_SHORT = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\v": "v"}
+_NAMED = {
+    "&": ("&amp;",),
+    "<": ("&lt;",),
+    ">": ("&gt;",),
+    '"': ("&quot;",),
+    "'": ("&apos;",),
+    "\u00a0": ("&nbsp;",),
+}
+
+
+def _percent(character: str) -> str:
+    """Percent-encoded, once or again."""
+    return "".join(f"%(?:25){{0,3}}(?i:{byte:02x})" for byte in character.encode(errors="replace"))
+
+
+def _cut(text: str, values: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Where a secret begins and is cut by an ellipsis, or ends after one."""
+    for value in values:
+        for at in _places(text, value[:SHORTEST]):
+            length = _shared(value, text[at : at + len(value)])
+            if text.startswith(_ELLIPSES, at + length):
+                yield at, at + length
+        for at in _places(text, value[-SHORTEST:]):
+            end = at + SHORTEST
+            before = text[max(0, end - len(value)) : end]
+            length = _shared(value[::-1], before[::-1])
+            if text.endswith(_ELLIPSES, 0, end - length):
+                yield end - length, end
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _places(text: str, part: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
+
+
+def _free(key: str, taken: Mapping[str, Any]) -> str:
+    number, free = 1, key
+    while free in taken:
+        number += 1
+        free = f"{key} ({number})"
+    return free

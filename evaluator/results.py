@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from evaluator.cases import Case, Request, SourceRef, Subject
+from evaluator.cases import Case, Origin, Request, SourceRef, Subject
 from evaluator.errors import UserError, user_error
 from evaluator.transcript import Infrastructure, Transcript, Usage
 
@@ -74,7 +74,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A case with its attempts, and all that is needed to score them again."""
+    """A case with its attempts, and all that is needed to score them again. `origin`: where it was written, for
+    messages, with the lines that findings of its failed attempts are about; unset where its format does not say it."""
 
     id: str
     digest: str
@@ -86,6 +87,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     critical: bool = False
     golds: list[Transcript] = []
     cluster: str = ""
+    origin: Origin | UnsetType = UNSET
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):

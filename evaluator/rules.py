@@ -46,7 +46,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     provider and model drift. `live`: what the live canaries say. `control`: the control arm, None where it was not
     asked yet. `alike`: nothing of what is asked differs from the baseline, `alike_anchor`: from the accepted one.
     `unselected`: tasks that the user left out of this run. `spent`: the tasks of all models, by which the cost of the
-    run goes; empty where there is one model.
+    run goes; empty where there is one model. `unasked`: why a run that asked no model decides nothing, empty where it
+    may.
     """
 
     canaries: CanaryResults
@@ -64,6 +65,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     allow_missing: bool = False
     unselected: Sequence[str] = ()
     spent: Sequence[TaskResult] = ()
+    unasked: str = ""
 
 
 def is_relative(rule: Rule) -> bool:

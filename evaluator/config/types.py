@@ -70,11 +70,13 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
     """`rules` None: the default rules (pass_rate may not drop, on each task). `on_drift`: what provider or model drift
-    does; validator drift always fails."""
+    does; validator drift always fails. `on_fork`: what a run without a key that was set off by a fork or by Dependabot
+    may say."""
 
     alpha: float = 0.02
     coverage: float = 0.95
     on_drift: Literal["fail", "warn"] = "fail"
+    on_fork: Literal["inconclusive", "recordings"] = "inconclusive"
     rules: list[Rule] | None = None
 
 

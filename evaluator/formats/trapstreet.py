@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from evaluator.cases import Case, Request, SourceRef, Task
+from evaluator.cases import Case, Origin, Request, SourceRef, Task
 from evaluator.config.types import TaskConfig
 from evaluator.errors import UserError, user_error
 from evaluator.formats import labels, own_judge
@@ -133,7 +133,19 @@ class _CaseReader:
             critical=labels.CRITICAL in declared.tags,
             cluster=labels.cluster(declared.tags),
             golds=[gold] if gold is not None else [],
+            origin=self._origin(declared),
         )
+
+    def _origin(self, declared: DeclaredCase) -> Origin | None:
+        """The file with its expected answer, else the line that declares it."""
+        answer = self._answer_path(declared)
+        if answer.is_file():
+            return Origin(file=self._folder.show(answer))
+        manifest = self._folder.directory / FILE
+        return Origin(file=self._folder.show(manifest), line=declared.line) if declared.line else None
+
+    def _answer_path(self, declared: DeclaredCase) -> Path:
+        return self._folder.directory / self._traptask.expected / declared.id / ANSWER
 
     def _expected(self, declared: DeclaredCase) -> tuple[dict[str, Any] | None, Transcript | None]:
         """What scores the case, and an answer that must pass. A judge of the task's own may go by any file."""
@@ -179,7 +191,7 @@ class _CaseReader:
         return Request(messages=[{"role": "user", "content": prompt}], function=function)
 
     def _answer(self, declared: DeclaredCase) -> dict[str, Any] | None:
-        path = self._folder.directory / self._traptask.expected / declared.id / ANSWER
+        path = self._answer_path(declared)
         if not path.exists() and not path.is_symlink():
             return None
         text = self._folder.read(path)

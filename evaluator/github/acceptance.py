@@ -33,7 +33,7 @@ def by_label(client: Client, repository: str, activity: Activity, label: str, no
         return Label()
     what = f"The label `{label}` does not count"
     if activity.fork or activity.dependabot:
-        return Label(note=f"{what}: what a token that can only read did not run cannot be accepted.")
+        return Label(note=f"{what}: nothing is accepted on a pull request from a fork, or in Dependabot's name.")
     if activity.sender is None or activity.pull_request is None:
         return Label(note=f"{what}: the event does not say who set it.")
     answer = client.get(

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from evaluator import config, pipeline
-from evaluator.baselines import BaselineState
+from evaluator import config, pipeline, printed
+from evaluator import log as run_log
+from evaluator.baselines import BaselineState, Found, Missing, Unreadable
 from evaluator.baselines.file import read as read_baseline
 from evaluator.baselines.file import read_bytes, write_atomically
 from evaluator.config.types import Config
 from evaluator.errors import EXIT_CONFIGURATION, EXIT_INTERNAL, UserError, user_error
-from evaluator.github import base, checkout, environment, events, files, publish, settling, tip
+from evaluator.github import (
+    base,
+    checkout,
+    environment,
+    events,
+    files,
+    permissions,
+    publish,
+    second_stage,
+    settling,
+    tip,
+    tracking_issue,
+)
 from evaluator.github.client import Client, Failure
 from evaluator.github.commands import Log
 from evaluator.github.environment import Environment
 from evaluator.github.events import Activity
-from evaluator.github.settling import Plan
+from evaluator.github.settling import Plan, Settled
 from evaluator.progress import progress
+from evaluator.redacted import redacted
 from evaluator.redaction import Redactor, secrets
-from evaluator.results import Reason, Run, encode
+from evaluator.results import Reason, Run
 from evaluator.runners.stopping import stop_on_signals
 
 Evaluate = Callable[..., Run]
@@ -30,9 +45,16 @@ Evaluate = Callable[..., Run]
 
 def run(environ: Mapping[str, str], stream: TextIO, evaluate: Evaluate = pipeline.evaluate) -> int:
     """Evaluates and publishes; returns the exit code. Whatever goes wrong is said on `stream`, never raised."""
-    log = Log(stream)
+    redactor = Redactor(environ)
+    commands = Log(stream, redactor.clean)
     for secret in sorted(secrets(environ)):
-        log.mask(secret)
+        commands.mask(secret)
+    # A cancelled job still publishes what it has, an error or a fault of ours too.
+    with printed.cleaned(environ, stream, stream), stop_on_signals() as stop:
+        return _run(environ, commands, redactor, partial(evaluate, stop=stop))
+
+
+def _run(environ: Mapping[str, str], log: Log, redactor: Redactor, evaluate: Evaluate) -> int:
     try:
         settings = environment.read(environ)
     except UserError as error:
@@ -40,15 +62,21 @@ def run(environ: Mapping[str, str], stream: TextIO, evaluate: Evaluate = pipelin
             log.problem(problem, title=f"trapgate: {error.code}", inside=False)
         _no_result(environ)
         return EXIT_CONFIGURATION
-    redactor = Redactor(environ)
     client = Client(settings.api_url, settings.inputs.token)
     activity = Activity()  # as long as the event is not read, nothing may be posted
     try:
         try:
-            activity = events.activity(settings.event_name, events.load(settings.event_path), settings.ref)
-            # A cancelled job still publishes what it has.
-            with stop_on_signals() as stop:
-                return _act(settings, activity, client, environ, log, redactor, partial(evaluate, stop=stop))
+            event = events.load(settings.event_path)
+            if settings.inputs.mode == "publish":
+                return second_stage.publish(settings, event, client, log, redactor)
+            activity = events.activity(
+                settings.event_name,
+                event,
+                settings.ref,
+                allow_pull_request_target=settings.inputs.allow_pull_request_target,
+                unsafe_judges=settings.inputs.unsafe_judges,
+            )
+            return _act(settings, activity, client, environ, log, redactor, evaluate)
         except UserError as error:
             publish.user_error(settings, activity, client, error, log, redactor)
             return EXIT_CONFIGURATION
@@ -68,46 +96,90 @@ def _act(
 ) -> int:
     if activity.refused:
         raise user_error("event-refused", activity.refused, where=f"on: {settings.event_name}")
+    # Libraries on the way may print what a server said.
+    with log.sections("Configuration") as begin, run_log.to(sys.stderr, environ, section=begin):
+        settled, loaded, activity = _settled(settings, activity, client, environ, redactor, evaluate)
+    publish.result(settings, activity, client, settled, log, redactor, config=loaded)
+    return settled.code
+
+
+def _settled(
+    settings: Environment,
+    activity: Activity,
+    client: Client,
+    environ: Mapping[str, str],
+    redactor: Redactor,
+    evaluate: Evaluate,
+) -> tuple[Settled, Config, Activity]:
+    """What became of the run, the configuration of the checkout, and the activity with what was found out about it."""
     inputs = settings.inputs
     path = settings.workspace / inputs.config
     loaded = _config(settings, path)
+    if activity.target and loaded.command is not None and inputs.model is None:
+        raise user_error(
+            "event-refused",
+            "a command as the solution is code of the change, and could send this repository's secrets anywhere",
+            where=f"on: {settings.event_name}",
+            mend="Use `pull_request`, or name a model in trap.yaml.",
+        )
     seen = checkout.look(settings, activity, path)
     if seen.other:
         activity = replace(activity, label=None, moves=False)
-    rules, activity = _rules(settings, activity, client, loaded, path)
-    plan = settling.plan(client, settings, activity, rules.config or loaded, path)
+    checks = permissions.Checks()
+    with checks:
+        publish.beginning(settings, activity, client, redactor)
+    with checks:
+        rules, activity = _rules(settings, activity, client, loaded, path)
+    checks.refuse()
+    with checks:
+        tracking_issue.check(settings, activity, client)
+    with checks:
+        plan = settling.plan(client, settings, activity, rules.config or loaded, path)
+    checks.refuse()
     baseline = _baseline(settings, plan, rules, loaded, path)
+    _say(settings, activity, loaded, rules, baseline)
     output = files.output_folder(settings.workspace, inputs.output)
     pipeline.clear(output)
     cache = settings.runner_temp / "trapgate-cache"
     cache.mkdir(exist_ok=True)
     try:
-        # Libraries on the way may print what a server said.
-        with log.group("Evaluation"), log.commands_off():
-            result = evaluate(
-                loaded,
-                folder=path.parent,
-                output=output,
-                cache=cache,
-                baseline=baseline,
-                rules=rules.config,
-                notes=rules.notes + plan.notes + [Reason(kind="note", text=n) for n in (seen.note, activity.note) if n],
-                model=inputs.model,
-                tasks=list(inputs.tasks) if inputs.tasks else None,
-                commit=activity.head_sha or settings.sha,
-                progress=progress(log.stream),
-                environ=environment.without_runner_secrets(environ),
-                unsafe_judges=inputs.unsafe_judges,
-                skip_unchanged=inputs.skip_unchanged,
-            )
-        settled = settling.settle(plan, result, loaded, baseline)
-        if settled.run is not result:
-            write_atomically(output / pipeline.RESULTS, redactor.clean(encode(settled.run).decode()).encode())
+        evaluated = evaluate(
+            loaded,
+            folder=path.parent,
+            output=output,
+            cache=cache,
+            baseline=baseline,
+            rules=rules.config,
+            notes=rules.notes + plan.notes + [Reason(kind="note", text=n) for n in (seen.note, activity.note) if n],
+            model=inputs.model,
+            tasks=list(inputs.tasks) if inputs.tasks else None,
+            commit=activity.head_sha or settings.sha,
+            progress=progress(sys.stderr),
+            environ=environment.without_runner_secrets(environ),
+            unsafe_judges=inputs.unsafe_judges,
+            skip_unchanged=inputs.skip_unchanged,
+            without_key=activity.fork or activity.dependabot,
+        )
+        # Of GitHub's own token the evaluation knows nothing, so it could not take it out.
+        result, _ = redacted(evaluated, redactor)
+        settled = settling.settle(plan, result, loaded, baseline, permissions.needed(settings, activity))
+        if settled.run is not evaluated:
+            write_atomically(output / pipeline.RESULTS, redacted(settled.run, redactor)[1])
         publish.reports(output, settled.run, redactor)
     finally:
         files.give_to_owner(settings.workspace, output, cache)
-    publish.result(settings, activity, client, settled, log, redactor)
-    return settled.code
+    return settled, loaded, activity
+
+
+def _say(settings: Environment, activity: Activity, loaded: Config, rules: base.Rules, baseline: BaselineState) -> None:
+    """What the run goes by."""
+    model = settings.inputs.model or loaded.model or ", ".join(loaded.models) or "a command"
+    run_log.info("configuration read", file=settings.inputs.config, tasks=len(loaded.tasks), model=model)
+    if rules.config is not None:
+        run_log.info("rules of the base", commit=(activity.base_sha or "")[:12])
+    state = {Found: "read", Missing: "missing", Unreadable: "unreadable"}[type(baseline)]
+    say = run_log.info if isinstance(baseline, Found) else run_log.warning
+    say(f"baseline {state}", where=baseline.where)
 
 
 def _no_result(environ: Mapping[str, str]) -> None:

@@ -22,8 +22,9 @@ from evaluator.baselines.branch import BranchStore
 from evaluator.baselines.file import decode
 from evaluator.baselines.store import Place
 from evaluator.config.types import Config, GateConfig
-from evaluator.errors import UserError, user_error
+from evaluator.errors import UserError
 from evaluator.github.client import RAW_MEDIA, Client, Failure
+from evaluator.github.permissions import Lack, NoPermissionError
 from evaluator.results import Reason
 
 PERMISSION = "contents: read"
@@ -174,12 +175,7 @@ def _refuse_without_permission(failure: Failure) -> None:
 
 def no_permission(why: str) -> UserError:
     """The error for a token that may not read the base."""
-    return user_error(
-        "github-permission",
-        f"the base's rules cannot be read: {why}",
-        where="input github-token",
-        mend=f"Add to the job: `permissions: {{{PERMISSION}, pull-requests: write}}`.",
-    )
+    return NoPermissionError(Lack(PERMISSION, f"the base's rules cannot be read: {why}", "input github-token"))
 
 
 def unreadable(change: Change, where: str, why: str) -> Rules:

@@ -7,6 +7,7 @@ in the REST API".
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 
+from evaluator.github import limits
 from evaluator.transcript import well_formed
 
 API_VERSION = "2022-11-28"
@@ -27,15 +29,16 @@ _LONGEST_REASON = 300
 _MOST_REDIRECTS = 3
 _MOST_PAGES = 200
 _CHUNK = 1 << 16
-# GitHub asks for at least a minute where a secondary limit names no time.
-_SECONDARY_WAIT = 60.0
+# What GitHub says with a 403 that no permission would mend.
+_CLOSED = re.compile(r"\b(?:locked|archived)\b", re.IGNORECASE)
 
 FailureKind = Literal["permission", "not_found", "rate_limit", "unavailable", "refused", "malformed"]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server sent with a status below 300. `next`: the URL of the next page, None on the last."""
+    """What the server sent with a status below 300. `next`: the URL of the next page, None on the last. Status 302: it
+    stands on another server, at `next`."""
 
     status: int
     data: bytes
@@ -58,8 +61,10 @@ class Failure:
 class Client:
     """A session with one API server. The token goes to that server only and into no message.
 
-    `patience`: seconds that one request may take in sum, with all waiting and failed tries; `timeout`: seconds to
-    connect, and between two bytes; `deadline`: seconds for the body of one try.
+    `patience`: seconds that one request may take in sum, with all waiting and failed tries; `budget`: as much for all
+    requests together, since a server that is down would else cost the patience of each, and when it is used up every
+    request is tried once; `timeout`: seconds to connect, and between two bytes; `deadline`: seconds for the body of one
+    try.
     """
 
     def __init__(
@@ -68,6 +73,7 @@ class Client:
         token: str | None,
         *,
         patience: float = 150.0,
+        budget: float = 300.0,
         timeout: tuple[float, float] = (10.0, 30.0),
         deadline: float = 120.0,
         largest: int = _LARGEST_ANSWER,
@@ -76,16 +82,23 @@ class Client:
     ) -> None:
         self._api_url = api_url.rstrip("/")
         self._patience, self._timeout, self._deadline, self._largest = patience, timeout, deadline, largest
-        self._sleep, self._clock = sleep, clock
+        self._budget, self._sleep, self._clock = budget, sleep, clock
         self._session = requests.Session()
         # Set as `auth`, since a header would be replaced by an entry of a .netrc file.
         self._authorization = _Bearer(token)
 
     def get(
-        self, path: str, *, permission: str, params: Mapping[str, str] | None = None, accept: str = JSON_MEDIA
+        self,
+        path: str,
+        *,
+        permission: str,
+        params: Mapping[str, str] | None = None,
+        accept: str = JSON_MEDIA,
+        abroad: bool = False,
     ) -> Answer | Failure:
-        """GET of `path` under the API's URL. `permission`: what a workflow must grant for it."""
-        return self._patiently("GET", self._api_url + path, permission, accept=accept, params=params)
+        """GET of `path` under the API's URL. `permission`: what a workflow must grant for it. `abroad`: the server may
+        name another one where it stands, which is told and not asked."""
+        return self._patiently("GET", self._api_url + path, permission, accept=accept, params=params, abroad=abroad)
 
     def send(
         self, method: Literal["POST", "PATCH", "DELETE"], path: str, *, permission: str, body: Any = None
@@ -93,14 +106,16 @@ class Client:
         """A request that changes something. It may arrive twice where the server failed in between."""
         return self._patiently(method, self._api_url + path, permission, body=body)
 
-    def items(self, path: str, *, permission: str) -> list[dict[str, Any]] | Failure:
-        """All items of a list, page after page."""
+    def items(
+        self, path: str, *, permission: str, params: Mapping[str, str] | None = None, member: str | None = None
+    ) -> list[dict[str, Any]] | Failure:
+        """All items of a list, page after page. `member`: where the list stands in an object, the name that it has."""
         found: list[dict[str, Any]] = []
-        answer = self.get(path, permission=permission, params={"per_page": "100"})
+        answer = self.get(path, permission=permission, params={**(params or {}), "per_page": "100"})
         for _ in range(_MOST_PAGES):
             if isinstance(answer, Failure):
                 return answer
-            page = objects(answer)
+            page = objects(answer, member)
             if isinstance(page, Failure):
                 return page
             found += page
@@ -120,19 +135,21 @@ class Client:
         accept: str = JSON_MEDIA,
         params: Mapping[str, str] | None = None,
         body: Any = None,
+        abroad: bool = False,
     ) -> Answer | Failure:
         waited, tries = 0.0, 0
         while True:
             began = time.monotonic()
-            outcome = self._once(method, url, accept, params, body)
+            outcome = self._once(method, url, accept, params, body, abroad=abroad)
             wait = self._wait(outcome, tries)
             if wait is None:
                 return _verdict(outcome, permission)
-            waited += time.monotonic() - began
-            if waited + wait > self._patience:
+            took = time.monotonic() - began
+            waited, self._budget = waited + took, self._budget - took
+            if waited + wait > self._patience or wait > self._budget:
                 return _given_up(outcome, permission, wait, waited)
             self._sleep(wait)
-            waited, tries = waited + wait, tries + 1
+            waited, self._budget, tries = waited + wait, self._budget - wait, tries + 1
 
     def _wait(self, outcome: _Raw | Failure, tries: int) -> float | None:
         """Seconds to wait before the next try, None where another would not help."""
@@ -140,23 +157,17 @@ class Client:
         if isinstance(outcome, Failure):
             return backoff if outcome.kind == "unavailable" else None
         if outcome.limited:
-            return self._limit(outcome.headers, tries)
+            return limits.wait(outcome.headers, tries, self._clock())
         return backoff if outcome.status >= 500 else None
 
-    def _limit(self, headers: Mapping[str, str], tries: int) -> float:
-        after = _number(headers.get("Retry-After"))
-        if after is not None:
-            return max(after, 1.0)
-        reset = _number(headers.get("X-RateLimit-Reset"))
-        if headers.get("X-RateLimit-Remaining") == "0" and reset is not None:
-            return max(reset - self._clock(), 0.0) + 1.0
-        return _SECONDARY_WAIT * 2.0**tries
-
-    def _once(self, method: str, url: str, accept: str, params: Mapping[str, str] | None, body: Any) -> _Raw | Failure:
+    def _once(
+        self, method: str, url: str, accept: str, params: Mapping[str, str] | None, body: Any, *, abroad: bool
+    ) -> _Raw | Failure:
         headers = {"Accept": accept, "X-GitHub-Api-Version": API_VERSION, "User-Agent": "trapgate"}
         for _ in range(_MOST_REDIRECTS + 1):
             if _origin(url) != _origin(self._api_url):
-                return Failure("refused", "the server redirects to another server")
+                there = Failure("refused", "the server redirects to another server")
+                return _Raw(302, {}, b"", url, abroad=True) if abroad else there
             try:
                 with self._session.request(
                     method,
@@ -192,9 +203,11 @@ class Client:
         return bytes(data)
 
 
-def objects(answer: Answer) -> list[dict[str, Any]] | Failure:
-    """The answer as a list of JSON objects."""
+def objects(answer: Answer, member: str | None = None) -> list[dict[str, Any]] | Failure:
+    """The answer as a list of JSON objects, or that `member` of it."""
     page = _parsed(answer)
+    if member is not None:
+        page = page.get(member) if isinstance(page, dict) else None
     if isinstance(page, list) and all(isinstance(item, dict) for item in page):
         return page
     return Failure("malformed", "the server's answer is not a list of objects", answer.status)
@@ -231,6 +244,7 @@ class _Raw:
     headers: Mapping[str, str]
     data: bytes
     next: str | None
+    abroad: bool = False
 
     @property
     def reason(self) -> str:
@@ -243,28 +257,18 @@ class _Raw:
 
     @property
     def limited(self) -> bool:
-        if self.status == 429:
-            return True
-        if self.status != 403:
-            return False
-        words = self.reason.lower()
-        return (
-            "Retry-After" in self.headers
-            or self.headers.get("X-RateLimit-Remaining") == "0"
-            or "secondary rate limit" in words
-            or "abuse detection" in words
-        )
+        return limits.limited(self.status, self.headers, self.reason)
 
 
 def _verdict(outcome: _Raw | Failure, permission: str) -> Answer | Failure:
     if isinstance(outcome, Failure):
         return outcome
     status, said = outcome.status, f" ({outcome.reason})" if outcome.reason else ""
-    if 200 <= status < 300:
+    if 200 <= status < 300 or outcome.abroad:
         return Answer(status, outcome.data, outcome.next)
     if status == 401:
         return Failure("permission", f"the server does not accept the token of `github-token`{said}", status)
-    if status == 403:
+    if status == 403 and not _CLOSED.search(outcome.reason):
         return Failure("permission", f"HTTP 403{said}: the token needs the permission `{permission}`", status)
     if status in (404, 410):
         return Failure("not_found", f"HTTP {status}{said}", status)
@@ -280,11 +284,6 @@ def _given_up(outcome: _Raw | Failure, permission: str, wait: float, waited: flo
     failure = _verdict(outcome, permission)
     assert isinstance(failure, Failure)  # noqa: S101 - an answer is never waited for
     return Failure(failure.kind, f"{failure.message}; {after}", failure.status)
-
-
-def _number(text: str | None) -> float | None:
-    """A header's seconds. Only digits: GitHub sends no dates there, and `nan` would wait for ever."""
-    return float(text) if text is not None and text.isascii() and text.isdigit() else None
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -22,22 +22,35 @@ _MOVING_EVENTS = ("push", "schedule", "workflow_dispatch")
 _DEPENDABOT = "dependabot[bot]"
 
 _FORK = (
-    "This pull request comes from a fork: its token can only read and no provider key is handed out, so nothing is "
-    "posted on the pull request. The report is in the job summary. To see it on the pull request, push the branch to "
-    "this repository."
+    "This pull request comes from a fork: the token of its run can only read, so that the run itself cannot comment, "
+    "and no provider key is handed out. The report is in the job summary; a second workflow can publish it, see "
+    "docs/forks.md. To have the models called, push the branch to this repository."
 )
 _BOT = (
-    "This run was started by Dependabot: its token can only read and it gets Dependabot secrets only, so nothing is "
-    "posted on the pull request. The report is in the job summary. Store the provider key as a Dependabot secret to "
-    "have the models called."
+    "This run was started by Dependabot: its token can only read, so that the run itself cannot comment, and it gets "
+    "Dependabot secrets only. The report is in the job summary; a second workflow can publish it, see docs/forks.md. "
+    "Store the provider key as a Dependabot secret to have the models called."
+)
+_BOT_PUSH = (
+    "This run was started by Dependabot: its token can only read and it gets Dependabot secrets only, so no baseline "
+    "is moved."
 )
 _TARGET = (
     "`pull_request_target` hands this repository's secrets to a run on code that a stranger wrote. "
-    "Use `pull_request` instead: docs/security.md says why."
+    "Use `pull_request` instead: docs/security.md says why. If you want it all the same, set "
+    "`allow-pull-request-target: true`."
+)
+_UNSAFE_TARGET = (
+    "`pull_request_target` hands this repository's secrets to a run on code that a stranger wrote, and "
+    "`unsafe-judges: true` would run that code without isolation. Take `unsafe-judges` away."
+)
+_ON_TARGET = (
+    "This run had this repository's secrets (`pull_request_target`) and evaluated the code of the change with them: "
+    "its prompts and tools were sent to the model in this repository's name."
 )
 _SECOND_STAGE = (
-    "`workflow_run` is not supported yet: the result of another workflow's run cannot be published from here. "
-    "Use `pull_request`, which writes its report to the job summary where it may not comment."
+    "A `workflow_run` workflow does not evaluate: it publishes what the run of another workflow found. Set "
+    "`mode: publish` in this step (docs/forks.md). Use `pull_request` to evaluate a change."
 )
 
 
@@ -49,9 +62,13 @@ class Activity:
     a pull request's base is a snapshot, often an old one: `evaluator.github.tip` has the one that counts. `before`:
     what this run's commit was put on top of, the former tip of a pushed branch or the base of a merge group; None
     elsewhere.
-    `comment`: whether to post on the pull request. `rules_from_base`: gate and baseline are read from the base, not
-    from the change. `note`: what a reader of the report should know, empty where there is nothing. `refused`: why
-    nothing may be run at all, empty otherwise.
+
+    `fork`, `dependabot`: nothing is accepted in the name of either, and a run without a provider key goes by
+    recordings. `target`: the run has the repository's secrets and its commit is the base's tip, so only a checkout of
+    `head_sha` is the change. `comment`: whether to post on the pull request. `rules_from_base`: gate and baseline are
+    read from the base, not from the change. `tracking`: an issue may be kept up to date, since nobody looks at the run
+    itself. `note`: what a reader of the report should know, empty where there is nothing. `refused`: why nothing may be
+    run at all, empty otherwise.
 
     `base_ref`: the branch whose baseline counts: that of the base, else the one that is checked out; None where that is
     no branch, a tag for one. `default_branch`: of the repository, None where the event does not say. `label`: the one
@@ -70,6 +87,8 @@ class Activity:
     moves: bool = False
     fork: bool = False
     dependabot: bool = False
+    target: bool = False
+    tracking: bool = False
     comment: bool = False
     rules_from_base: bool = False
     note: str = ""
@@ -87,17 +106,29 @@ def load(path: Path) -> dict[str, Any]:
     return event
 
 
-def activity(event_name: str, event: Mapping[str, Any], ref: str = "") -> Activity:
+def activity(
+    event_name: str,
+    event: Mapping[str, Any],
+    ref: str = "",
+    *,
+    allow_pull_request_target: bool = False,
+    unsafe_judges: bool = False,
+) -> Activity:
     """What to do on `event_name` with the payload `event`. `ref`: GITHUB_REF, for events that name no branch.
+    `allow_pull_request_target`, `unsafe_judges`: the inputs of these names.
 
     Raises UserError `event-unreadable` where the payload lacks what that event always has: a pull request whose base
     is not known must not be judged by its own rules.
     """
-    if event_name == "pull_request_target":
+    if event_name == "pull_request_target" and not allow_pull_request_target:
         return Activity(refused=_TARGET)
+    if event_name == "pull_request_target" and unsafe_judges:
+        return Activity(refused=_UNSAFE_TARGET)
     if event_name == "workflow_run":
         return Activity(refused=_SECOND_STAGE)
-    if event_name in _PULL_REQUEST_EVENTS:
+    if event_name == "pull_request_target":
+        found = replace(_pull_request(event), target=True, comment=True, note=_ON_TARGET)
+    elif event_name in _PULL_REQUEST_EVENTS:
         found = _pull_request(event)
     elif event_name == "merge_group":
         found = _merge_group(event)
@@ -113,15 +144,15 @@ def activity(event_name: str, event: Mapping[str, Any], ref: str = "") -> Activi
 def _pull_request(event: Mapping[str, Any]) -> Activity:
     number = _at(event, "pull_request", "number")
     base, head = _at(event, "pull_request", "base", "sha"), _at(event, "pull_request", "head", "sha")
-    base_repository = _at(event, "pull_request", "base", "repo", "full_name")
+    base_repository = _text(event, "pull_request", "base", "repo", "full_name")
     base_ref = _text(event, "pull_request", "base", "ref")
-    if not isinstance(number, int) or not is_commit(base) or not is_commit(head):
+    if type(number) is not int or number < 1 or not is_commit(base) or not is_commit(head):
         raise _unreadable("has no complete `pull_request`")
     if not base_repository or not base_ref:
         raise _unreadable("has no complete `pull_request`")
     # The head's repository is null once a fork is deleted.
     fork = _at(event, "pull_request", "head", "repo", "full_name") != base_repository
-    dependabot = _at(event, "sender", "login") == _DEPENDABOT
+    dependabot = _is_dependabot(event)
     return Activity(
         pull_request=number,
         base_sha=base,
@@ -156,9 +187,22 @@ def _merge_group(event: Mapping[str, Any]) -> Activity:
 def _on_a_branch(event_name: str, event: Mapping[str, Any], ref: str) -> Activity:
     full = _text(event, "ref") or ref if event_name == "push" else ref
     branch = _branch(full)
-    moves = event_name in _MOVING_EVENTS and branch is not None and not full.startswith(_QUEUE)
     before = _at(event, "before") if event_name == "push" else None
-    return Activity(base_ref=branch, before=before if is_commit(before) else None, moves=moves)
+    # What Dependabot pushes or merges runs with its rights, as its pull requests do.
+    dependabot = event_name == "push" and _is_dependabot(event)
+    moves = event_name in _MOVING_EVENTS and branch is not None and not full.startswith(_QUEUE)
+    return Activity(
+        base_ref=branch,
+        before=before if is_commit(before) else None,
+        moves=moves and not dependabot,
+        dependabot=dependabot,
+        tracking=event_name == "schedule",
+        note=_BOT_PUSH if dependabot and moves else "",
+    )
+
+
+def _is_dependabot(event: Mapping[str, Any]) -> bool:
+    return _text(event, "sender", "login") == _DEPENDABOT
 
 
 def _branch(ref: str | None) -> str | None:

@@ -1,4 +1,5 @@
-"""The comment of a run without a verdict: it takes the place of one that told the verdict of an earlier commit."""
+"""The comment of a run without a verdict, or without one yet: it takes the place of one that told the verdict of an
+earlier commit."""
 
 from __future__ import annotations
 
@@ -22,6 +23,14 @@ def of_error(error: UserError, commit: str, max_bytes: int) -> str:
 def of_crash(text: str, commit: str) -> str:
     """Markdown: what broke."""
     return _head("internal error", commit) + f"{prose(text)}\n"
+
+
+def of_beginning(commit: str) -> str:
+    """Markdown of a run that goes on."""
+    return (
+        f"### ⏳ trapgate: evaluating {code(commit[:12])}: no verdict yet\n\n"
+        "The verdict will stand here. Should this stay, the run was killed before it could say anything: see its log.\n"
+    )
 
 
 def _head(what: str, commit: str) -> str:

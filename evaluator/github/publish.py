@@ -7,19 +7,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from evaluator.baselines.file import write_atomically
+from evaluator.config.types import Config
 from evaluator.errors import EXIT_CONFIGURATION, EXIT_INTERNAL, Problem, UserError
-from evaluator.github import files, no_verdict
+from evaluator.github import files, no_verdict, permissions, tracking_issue
+from evaluator.github.annotations import announce
 from evaluator.github.client import Client
 from evaluator.github.commands import Log
-from evaluator.github.comments import NotPosted, Sticky, marker, room
+from evaluator.github.comments import NotPosted, Posted, Sticky, Superseded, marker, room
 from evaluator.github.environment import Environment
 from evaluator.github.events import Activity
+from evaluator.github.permissions import Lack, NoPermissionError
 from evaluator.github.settling import Settled
 from evaluator.redaction import Redactor
 from evaluator.reports import comment as comment_report
-from evaluator.reports import page, terminal
+from evaluator.reports import files as report_files
 from evaluator.reports import summary as summary_report
+from evaluator.reports import terminal
 from evaluator.results import Run
 
 OUTPUTS = (
@@ -66,29 +69,57 @@ def outputs(run: Run, code: int, results: str) -> dict[str, str]:
 
 def reports(output: Path, run: Run, redactor: Redactor) -> None:
     """Writes what people read beside results.json, for a later step to upload."""
-    write_atomically(output / "comment.md", redactor.clean(comment_report.render(run)).encode())
-    write_atomically(output / "report.html", redactor.clean(page.render(run)).encode())
+    report_files.write(output, run, redactor.clean)
 
 
 def result(
-    environment: Environment, activity: Activity, client: Client, settled: Settled, log: Log, redactor: Redactor
+    environment: Environment,
+    activity: Activity,
+    client: Client,
+    settled: Settled,
+    log: Log,
+    redactor: Redactor,
+    *,
+    config: Config,
 ) -> None:
-    """Publishes a run. Outputs and summary come first, so that a comment that fails takes nothing with it."""
+    """Publishes a run. `config`: trap.yaml as the checkout has it. Outputs and summary come first, so that a comment
+    that fails takes nothing with it."""
     inputs, run = environment.inputs, settled.run
-    log.outside(redactor.clean(terminal.render(run)))
+    shown = redactor.clean(terminal.render(run))
+    with log.group("Report"):
+        log.outside(shown)
     if settled.problem is not None:
         log.problem(_redacted(settled.problem, redactor), title="trapgate: baseline not moved", inside=False)
     files.write_outputs(environment.output_file, outputs(run, settled.code, f"{inputs.output}/results.json"))
     summary = environment.summary_file
     text = summary_report.render(run, max_bytes=files.summary_room(summary))
     files.append_summary(summary, redactor.clean(text))
+    announce(environment, config, run, log, redactor)
     _comment(environment, activity, client, lambda most: comment_report.render(run, max_bytes=most), log, redactor)
+    tracking_issue.publish(environment, activity, client, run, log, redactor)
+    # Last, and in no group: what a reader opens the log for.
+    log.outside(terminal.first_lines(shown))
+
+
+def beginning(environment: Environment, activity: Activity, client: Client, redactor: Redactor) -> None:
+    """Puts a comment that there is no verdict yet in the place of one on an earlier commit.
+
+    Raises NoPermissionError where the token may not comment: the run would be paid for, and its report would not reach
+    the pull request. Whatever else stands in the way may be gone at the end, when it is tried again and told.
+    """
+    commit = activity.head_sha or environment.sha
+    posted = _post(environment, activity, client, lambda _: no_verdict.of_beginning(commit), redactor)
+    if isinstance(posted, NotPosted) and posted.lacks:
+        instead = "or do without one: `comment: false`"
+        raise NoPermissionError(Lack(posted.lacks, posted.why.rstrip("."), "input comment", instead))
 
 
 def user_error(
     environment: Environment, activity: Activity, client: Client, error: UserError, log: Log, redactor: Redactor
 ) -> None:
     """Publishes what the user has to mend: an annotation for each problem, and all of them in summary and comment."""
+    error = permissions.completed(error, permissions.needed(environment, activity))
+    lines = _to_add(error.needed) if isinstance(error, NoPermissionError) else ""
     # Before anything is escaped: a secret is known by its value.
     error = UserError(error.code, *(_redacted(problem, redactor) for problem in error.problems))
     for problem in error.problems:
@@ -96,7 +127,7 @@ def user_error(
         log.problem(problem, title=f"trapgate: {error.code}", inside=inside)
     files.append_summary(
         environment.summary_file,
-        f"## trapgate: configuration error (`{error.code}`)\n\nThere is no verdict.\n\n" + _verbatim(str(error)),
+        f"## trapgate: configuration error (`{error.code}`)\n\nThere is no verdict.\n\n{_verbatim(str(error))}{lines}",
     )
     no_result(environment.output_file, EXIT_CONFIGURATION)
     commit = activity.head_sha or environment.sha
@@ -142,25 +173,40 @@ def _comment(
 ) -> None:
     """Posts what `text` gives for at most so many bytes, where the event and the inputs allow a comment: in place of
     the former one, which would else go on telling the verdict of another commit."""
-    inputs = environment.inputs
-    if not activity.comment or not inputs.comment or activity.pull_request is None:
-        return
-    mark = marker(inputs.config, environment.job)
-    sticky = Sticky(client, environment.repository, activity.pull_request, mark, inputs.token or "")
-    posted = sticky.post(redactor.clean(text(room(mark))))
+    posted = _post(environment, activity, client, text, redactor)
     if isinstance(posted, NotPosted):
-        _not_posted(environment, posted, log)
-    else:
+        _not_posted(environment, activity, posted, log)
+    elif isinstance(posted, Superseded):
+        why = f"The comment tells of {posted.commit[:12]}, the head of the pull request by now, and stays as it is."
+        files.append_summary(environment.summary_file, f"\n## Comment\n\n{_verbatim(why)}")
+        log.line(why)
+    elif posted is not None:
         log.line(f"Comment: {posted.url}")
         files.write_outputs(environment.output_file, {"comment-url": posted.url})
 
 
-def _not_posted(environment: Environment, posted: NotPosted, log: Log) -> None:
-    block = "".join(f"\n  {permission}" for permission in posted.needs)
-    lines = f"\n\nAdd to the job:\n\n{_verbatim('permissions:' + block)}" if block else ""
+def _post(
+    environment: Environment, activity: Activity, client: Client, text: Callable[[int], str], redactor: Redactor
+) -> Posted | Superseded | NotPosted | None:
+    inputs = environment.inputs
+    if not activity.comment or not inputs.comment or activity.pull_request is None:
+        return None
+    mark = marker(inputs.config, environment.job, inputs.model, inputs.tasks)
+    commit = activity.head_sha or environment.sha
+    sticky = Sticky(client, environment.repository, activity.pull_request, mark, inputs.token or "", commit)
+    return sticky.post(redactor.clean(text(room(mark))))
+
+
+def _not_posted(environment: Environment, activity: Activity, posted: NotPosted, log: Log) -> None:
+    needed = permissions.needed(environment, activity) if posted.lacks else ()
+    lines = _to_add(needed) if needed else ""
     files.append_summary(environment.summary_file, f"\n## Comment\n\n{_verbatim(posted.why)}{lines}")
-    mend = f" Add to the job: `permissions: {{{', '.join(posted.needs)}}}`." if posted.needs else ""
+    mend = f" Add to the job: `{permissions.line(needed)}`." if needed else ""
     log.warning(posted.why + mend, title="trapgate: no comment")
+
+
+def _to_add(needed: tuple[str, ...]) -> str:
+    return f"\n\nAdd to the job:\n\n{_verbatim(permissions.block(needed))}"
 
 
 def _redacted(problem: Problem, redactor: Redactor) -> Problem:

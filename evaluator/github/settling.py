@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from evaluator import gate
+from evaluator import gate, log
 from evaluator.baselines import BaselineState, moving
 from evaluator.baselines.acceptances import Kept
 from evaluator.baselines.accepted import Accepted, accepted, beyond
@@ -20,7 +20,7 @@ from evaluator.baselines.branch import BranchStore
 from evaluator.baselines.store import Place
 from evaluator.config.types import Config
 from evaluator.errors import EXIT_CONFIGURATION, Problem, UserError, user_error
-from evaluator.github import acceptance, base, remembering
+from evaluator.github import acceptance, base, permissions, remembering
 from evaluator.github.acceptance import Label
 from evaluator.github.client import Client
 from evaluator.github.commands import in_a_line
@@ -28,8 +28,6 @@ from evaluator.github.environment import Environment
 from evaluator.github.events import Activity
 from evaluator.github.merges import Pull
 from evaluator.results import Acceptance, Reason, Run
-
-PERMISSION = "github-permission"
 
 _NAMED = 3
 
@@ -80,7 +78,7 @@ def plan(client: Client, settings: Environment, activity: Activity, config: Conf
         otherwise=activity.default_branch or "",
     )
     if label.acceptance is not None:
-        return _labelled(store, where, label, activity, notes)
+        return _labelled(store, where, label, activity, notes, permissions.needed(settings, activity))
     moves = activity.moves and inputs.move_baseline
     if moves and inputs.model and (config.models or inputs.model != config.model):
         moves = False
@@ -103,24 +101,28 @@ def _refuse_without_permission(store: BranchStore) -> None:
     try:
         store.check_writable()
     except UserError as error:
-        if error.code == PERMISSION:
+        if error.code == permissions.CODE:
             raise
 
 
-def _labelled(store: BranchStore, where: Place, label: Label, activity: Activity, notes: list[Reason]) -> Plan:
+def _labelled(
+    store: BranchStore, where: Place, label: Label, activity: Activity, notes: list[Reason], needed: tuple[str, ...]
+) -> Plan:
     """The acceptance holds for this run whether or not it can be kept for the merge."""
     try:
         _refuse_without_permission(store)
     except UserError as error:
-        text = f"The label's acceptance holds for this run and cannot be kept for the merge: {_in_words(error)}"
+        why = _in_words(permissions.completed(error, needed))
+        text = f"The label's acceptance holds for this run and cannot be kept for the merge: {why}"
         return Plan(store, where, accepted=label.acceptance, notes=[*notes, _note(text)])
     remember = Pull(activity.pull_request, activity.head_sha) if activity.pull_request and activity.head_sha else None
     return Plan(store, where, accepted=label.acceptance, remember=remember, notes=notes)
 
 
-def settle(plan: Plan, run: Run, config: Config, previous: BaselineState) -> Settled:
+def settle(plan: Plan, run: Run, config: Config, previous: BaselineState, needed: tuple[str, ...] = ()) -> Settled:
     """`run` accepted where somebody may and does, remembered, and made the baseline. `config`: of the checkout;
-    `previous`: the baseline that the run was compared with."""
+    `previous`: the baseline that the run was compared with; `needed`: permissions of the job, for the line that adds
+    what lacks."""
     run, by = _accepted(run, plan)
     try:
         if plan.store is not None and plan.place is not None:
@@ -128,10 +130,11 @@ def settle(plan: Plan, run: Run, config: Config, previous: BaselineState) -> Set
                 plan.store.remember(_kept(plan.remember, plan.place, run, run.accepted))
             if plan.moves:
                 run = _moved(plan.store, plan.place, by, run, config, previous)
-    except UserError as error:
+    except UserError as failed:
+        error = permissions.completed(failed, needed)
         what = "The baseline was not moved" if plan.moves else "The acceptance is not kept for the merge"
         said = _said(run, f"{what}: {_in_words(error)}")
-        code = EXIT_CONFIGURATION if error.code == PERMISSION else gate.exit_code(run)
+        code = EXIT_CONFIGURATION if error.code == permissions.CODE else gate.exit_code(run)
         return Settled(said, code, error.problems[0])
     return Settled(run, gate.exit_code(run))
 
@@ -177,6 +180,7 @@ def _moved(
     if why:
         return _said(run, f"The baseline was not moved: {why.rstrip('.')}.")
     where = store.write(run, by or moving.by_itself(_now()), place)
+    log.info("baseline moved", where=where)
     name = f", in the name of {by.by} ({by.why})" if by is not None else ""
     return _said(run, f"This run is the new baseline{name}: {where.rstrip('.')}.")
 

@@ -18,10 +18,13 @@ def of_base(client: Client, repository: str, activity: Activity, commit: str) ->
 
     Its first parent where it merges the head of the pull request; else, as where the pull request is closed or the head
     itself is run, the tip of the base's branch now; a Failure where neither can be told. What a merge group is built on
-    is in its event. Raises UserError `github-permission`.
+    is in its event. On `pull_request_target` the run's commit is no merge for the run: where it merges the head, the
+    pull request is merged already. Raises UserError `github-permission`.
     """
     if activity.before is not None:
         return activity.before
+    if activity.target:
+        return _of_branch(client, repository, activity.base_ref or "")
     return _of_merge(client, repository, activity, commit) or _of_branch(client, repository, activity.base_ref or "")
 
 

@@ -54,9 +54,9 @@ def failed(run: Run) -> Listing[CaseRow]:
             if case.id in listed:
                 continue
             lost = _lost(case)
-            decisive = case.id in worse or any(_speaks_of(rule, case) for rule in limits)
+            decisive = case.id in worse or any(speaks_of(rule, case) for rule in limits)
             if decisive or (lost and case.id not in known):
-                row = _failed_row(task.name, case) if lost else _passing_row(task.name, case)
+                row = failed_row(task.name, case) if lost else _passing_row(task.name, case)
                 rows.append((not decisive, not case.critical, row))
     return Listing([row for *_, row in sorted(rows, key=lambda each: each[:2])])
 
@@ -86,7 +86,7 @@ def _regressed_ids(run: Run, task: str) -> set[str]:
     return {change.id for change in _changes(run, "regressed") if change.task == task}
 
 
-def _speaks_of(rule: RuleResult, case: CaseResult) -> bool:
+def speaks_of(rule: RuleResult, case: CaseResult) -> bool:
     """Whether a case is of the rule's slice and keeps its metric from being as good as it can be."""
     if rule.slice is not None and rule.slice not in case.slices:
         return False
@@ -128,7 +128,8 @@ def _change_row(change: CaseChange, attempt: Attempt | None = None) -> CaseRow:
     )
 
 
-def _failed_row(task: str, case: CaseResult) -> CaseRow:
+def failed_row(task: str, case: CaseResult) -> CaseRow:
+    """A case with a failed attempt, by the findings of the first one."""
     attempts, lost = scored(case), _lost(case)
     return CaseRow(
         task=task,

@@ -40,6 +40,8 @@ _IDENTIFIER = re.compile(r"[(\"“]*[\w./-]+[,.;:!?)\"”]*")
 _TOKEN = re.compile(r"(?P<before>[(\"“]*)`(?P<quoted>[^`]+)`(?P<after>[,.;:!?)\"”]*)(?!\S)|\S+")
 
 _COMMENT_START = re.compile(r"<!-*")
+_LINE_BREAK = re.compile(r"\r\n|[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")
+_LONGEST_LINE = 10_000
 # cmark gives up on code spans fenced by more than 80 backticks.
 _BACKTICKS = re.compile(r"`{9,}")
 
@@ -155,6 +157,11 @@ def log_text(text: str, max_bytes: int = 2000) -> str:
     """One line for a terminal or a log. The runner looks for `::command::` at the start of a line and for `##[command]`
     anywhere in it."""
     return re.sub(":(?=:)", ": ", visible(shorten(text, max_bytes))).replace("##[", "# #[")
+
+
+def inert(text: str) -> str:
+    """`text` so that no line of it is a command, whatever it is; line breaks of any kind become newlines."""
+    return "\n".join(log_text(line, _LONGEST_LINE) for line in _LINE_BREAK.split(text))
 
 
 def _is_plain(word: str, *, first: bool) -> bool:

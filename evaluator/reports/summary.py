@@ -10,6 +10,6 @@ from evaluator.results import Run
 MAX_BYTES = 1_000_000
 
 
-def render(run: Run, *, max_bytes: int = MAX_BYTES) -> str:
-    """The report of `run` as Markdown of at most `max_bytes` bytes."""
-    return budget.fit(view(run), markdown.render, max_bytes)
+def render(run: Run, *, max_bytes: int = MAX_BYTES, reported_by: str = "") -> str:
+    """The report of `run` as Markdown of at most `max_bytes` bytes. `reported_by`: as in `view`."""
+    return budget.fit(view(run, reported_by), markdown.render, max_bytes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,11 @@ def render(run: Run, *, width: int = 120, colour: bool = False) -> str:
                 console.print(Text(line), soft_wrap=True)
     console.print(Text(f"\n{_line(shown.footer)}"), soft_wrap=True)
     return "".join(f"{line.rstrip()}\n" for line in target.getvalue().split("\n")).rstrip("\n") + "\n"
+
+
+def first_lines(rendered: str) -> str:
+    """Of what `render` gave: the verdict, its reasons and what to do."""
+    return re.split(r"\n\n|\n  What moved", rendered, maxsplit=1)[0]
 
 
 def _headline(shown: View) -> str:

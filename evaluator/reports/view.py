@@ -10,6 +10,7 @@ from evaluator.reports import (
     figures,
     headline,
     models,
+    reported,
     sections,
     sentences,
     verdict,
@@ -23,8 +24,13 @@ from evaluator.results import Run
 _REASONS = 8
 
 
-def view(run: Run) -> View:
-    """The whole report of a run, nothing left out."""
+def view(run: Run, reported_by: str = "") -> View:
+    """The whole report of a run, nothing left out. `reported_by`: who else made it, in words of our own, where nobody
+    here has checked anything of it."""
+    return reported.reported(_view(run), reported_by) if reported_by else _view(run)
+
+
+def _view(run: Run) -> View:
     reasons = headline.reasons(run)
     duels = candidate.duels(run)
     return View(
@@ -68,5 +74,5 @@ def view(run: Run) -> View:
         rests_on_failed=cases.rests_on_failed(run),
         candidates=candidate.lines(run),
         duels=duels,
-        beside=[view(each) for each in run.beside],
+        beside=[_view(each) for each in run.beside],
     )

@@ -38,6 +38,13 @@ OUTCOMES: dict[Outcome, Look] = {
 # A pass that is no green light, and what is added to the look of a verdict that somebody accepts.
 UNCERTAIN = Look("⚠️", "!", "yellow")
 ACCEPTED = Look("☑️", "accepted", "blue")
+# What somebody else's run says: no verdict of ours, whatever it is.
+REPORTED = Look("📨", ">", "blue")
+UNCHECKED = "nothing of it was checked here"
+REPORTED_ADVICE = (
+    "Read the change itself: whoever wrote it could have written this report. To have it evaluated by this repository, "
+    "push its branch here once it has been read."
+)
 
 # What tells the states apart is the shape of the sign and the word, not a colour. No line is broken between the two.
 STATES: dict[WitnessState, Look] = {

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
+from evaluator import log
 from evaluator.cases import Subject, digest_of
 from evaluator.config.types import Config, GateConfig
 from evaluator.errors import Problem, UserError
@@ -85,7 +87,22 @@ def make(
         runner = CommandRunner(solution, config.limits.concurrency)
     else:
         runner = _models(plan, subjects, config, environ, answers)
+    _say(plan, subjects, config)
     return asyncio.run(_make(plan, runner, config, open_journal, progress, stop or StopSignal(), started))
+
+
+def _say(plan: Sequence[Job], subjects: Mapping[str, Subject], config: Config) -> None:
+    """How many attempts each model is asked for; those of canaries and of the other arm have a name of their own."""
+    counts = Counter(job.model for job in plan)
+    for name, attempts in counts.items():
+        fresh = sum(job.fresh for job in plan if job.model == name)
+        log.info(
+            "asking",
+            model=subjects[name].model,
+            attempts=attempts,
+            live_canaries=fresh or None,
+            concurrency=config.limits.concurrency,
+        )
 
 
 class OfModel:
@@ -189,6 +206,8 @@ async def _make(
     started: float,
 ) -> tuple[list[Outcome], list[str]]:
     journal = open_journal()
+    if journal.finished:
+        log.info("resumed", attempts=len(journal.finished))
     over = False
     try:
         outcomes = await schedule.run(

@@ -13,8 +13,10 @@ from typing import Any
 
 import msgspec
 
+from evaluator import log
 from evaluator.cases import BY_TEXT, BY_TOKEN_IDS, Frozen, Request, Subject
 from evaluator.config.types import Price
+from evaluator.redacted import redacted_transcript
 from evaluator.redaction import Redactor
 from evaluator.runners import answer, client, completion, tries
 from evaluator.runners.answer import Answered
@@ -57,7 +59,8 @@ class ModelRunner:
         self._subject = subject
         self._price = price
         self._case_timeout = case_timeout
-        self._redactor = Redactor(environ)
+        # The action's `environ` is without GitHub's tokens, which may stand in a text all the same.
+        self._redactor = Redactor({**os.environ, **environ})
         self._policy = policy or Policy()
         self._uniform = uniform
         self._dropped = client.unsupported_params(subject, with_tools=with_tools)
@@ -73,6 +76,8 @@ class ModelRunner:
         self._listed = price is None and client.listed(subject.model)
         self._reach = Reach(os.environ)
         self._given_up = _without_key(self._provider, subject)
+        self._waited_for: set[str] = set()
+        self._told_secret = False
 
     @property
     def given_up(self) -> Infrastructure | None:
@@ -136,6 +141,7 @@ class ModelRunner:
                 return self._ended(result, tried)
             if result.retry_after is not None:
                 self._limiter.pause(wait)
+            self._say(result, wait)
             waited += wait
             await asyncio.sleep(wait)
 
@@ -150,6 +156,20 @@ class ModelRunner:
         """Closes the connections. The runner can't be used afterwards."""
         await client.close()
 
+    def _without_secrets(self, transcript: Transcript) -> Transcript:
+        clean = redacted_transcript(transcript, self._redactor)
+        if clean is not transcript and not self._told_secret:
+            self._told_secret = True
+            log.warning("an answer holds a secret, which is masked in it", model=self._subject.model)
+        return clean
+
+    def _say(self, failure: Failure, wait: float) -> None:
+        """The first wait of each kind, and all of them for who looks for a fault; never the provider's words."""
+        say = log.debug if failure.kind in self._waited_for else log.info
+        self._waited_for.add(failure.kind)
+        model, status = self._subject.model, failure.http_status
+        say("waiting to ask again", model=model, kind=failure.kind, status=status, seconds=wait)
+
     async def _try(self, wire: Wire, sent: dict[str, Any]) -> Answered | Failure:
         if wire.prompt is None:
             # For some providers litellm takes the system prompt out of the list that it is given.
@@ -161,9 +181,9 @@ class ModelRunner:
                 async with asyncio.timeout(self._case_timeout):
                     response = await self._send(wire, sent)
                 seconds = time.monotonic() - began
-                transcript = self._priced(
-                    answer.read(response, names=wire.names, structured=wire.structured, seconds=seconds), response
-                )
+                read = answer.read(response, names=wire.names, structured=wire.structured, seconds=seconds)
+                # Here, before anything cuts, scores or stores it.
+                transcript = self._without_secrets(self._priced(read, response))
                 turn = len(sent.get("messages", ()))
                 answered = Answered(transcript, answer.sent_back(response, transcript, turn))
             except Exception as error:  # litellm lets out whatever its providers' code meets

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from evaluator import log
 from evaluator.cases import Frozen, Request
 from evaluator.config.types import Limits
 from evaluator.progress import Progress
@@ -198,8 +199,9 @@ class _Schedule:
         return model in self._given_up
 
     def _give_up(self, model: str, why: Infrastructure) -> None:
-        if self._ended is None:  # the first reason is why jobs are not run
-            self._given_up.setdefault(model, why)
+        if self._ended is None and model not in self._given_up:  # the first reason is why jobs are not run
+            log.warning("no more attempts", model=model or None, kind=why.kind)
+            self._given_up[model] = why
 
     def _settle(self, index: int, outcome: Outcome) -> None:
         self._outcomes[index] = outcome
@@ -232,5 +234,7 @@ class _Schedule:
 
     def _end(self, kind: str, message: str) -> Infrastructure:
         why = Infrastructure(kind=kind, message=message)
+        if self._ended is None:
+            log.warning("no more attempts", kind=kind, why=message)
         self._ended = self._ended or why  # the first reason is why jobs are not run
         return why

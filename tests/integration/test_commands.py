@@ -58,6 +58,7 @@ def test_score_judges_coverage_and_canaries_only(repository):
         "results.json",
         "comment.md",
         "report.html",
+        "junit.xml",
     }
 
 
@@ -234,7 +235,8 @@ def test_validate_names_a_gold_that_cannot_pass(repository):
     answer.write_text(answer.read_text().replace(": 24.5}", ": 42.5}"))
     done = trapgate(repository, "validate")
     assert done.returncode == 2
-    assert "fault: refunds/r03: the expected answer fails its own scorer as wrong_value" in done.stdout
+    place = "./task/expected/r03/answer.json"
+    assert f"fault: refunds/r03: {place}: the expected answer fails its own scorer as wrong_value" in done.stdout
 
 
 def test_init_writes_files_that_are_valid_as_they_are(tmp_path):

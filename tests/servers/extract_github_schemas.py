@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 WANTED = (
+    "issue",
     "issue-comment",
     "commit-comparison",
     "git-commit",
@@ -23,6 +24,8 @@ WANTED = (
     "repository-collaborator-permission",
     "pull-request-simple",
     "pull-request",
+    "artifact",
+    "webhook-workflow-run-completed",
 )
 NO_RULE = {
     "description",

@@ -42,9 +42,17 @@ def permission(server: GitHubServer, login: str, role: str) -> dict[str, Any]:
 
 
 def pull_request(
-    server: GitHubServer, number: int, *, head: str, base_ref: str, merge_commit: str | None
+    server: GitHubServer,
+    number: int,
+    *,
+    head: str,
+    base_ref: str,
+    merge_commit: str | None,
+    head_ref: str = "",
+    head_repository: str = "",
 ) -> dict[str, Any]:
-    """A `pull-request-simple`, merged where it has a merge commit."""
+    """A `pull-request-simple`, merged where it has a merge commit. Its head is in this repository where none is
+    named."""
     api = f"{server.api_url}/repos/{server.repository}"
     page = f"{server.root}/{server.repository}/pull/{number}"
     issue = f"{api}/issues/{number}"
@@ -87,7 +95,7 @@ def pull_request(
         "closed_at": None if merge_commit is None else NOW,
         "merged_at": None if merge_commit is None else NOW,
         "merge_commit_sha": merge_commit,
-        "head": _side(server, f"change-{number}", head),
+        "head": _side(server, head_ref or f"change-{number}", head, head_repository),
         "base": _side(server, base_ref, server.commit("base")),
         "_links": {name: {"href": url} for name, url in links.items()},
     }
@@ -109,14 +117,14 @@ def alone(pull: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _side(server: GitHubServer, ref: str, sha: str) -> dict[str, Any]:
-    owner = server.repository.split("/")[0]
+def _side(server: GitHubServer, ref: str, sha: str, full_name: str = "") -> dict[str, Any]:
+    owner = (full_name or server.repository).split("/")[0]
     return {
         "label": f"{owner}:{ref}",
         "ref": ref,
         "sha": sha,
         "user": user(server, owner, "User"),
-        "repo": repository(server),
+        "repo": repository(server, full_name),
     }
 
 
@@ -129,18 +137,20 @@ _LINKED = re.findall(
 )
 
 
-def repository(server: GitHubServer) -> dict[str, Any]:
-    owner, name = server.repository.split("/")
-    api, page = f"{server.api_url}/repos/{server.repository}", f"{server.root}/{server.repository}"
+def repository(server: GitHubServer, full_name: str = "") -> dict[str, Any]:
+    """A `repository`: the server's own where none is named, else a fork of it."""
+    full_name = full_name or server.repository
+    owner, name = full_name.split("/")
+    api, page = f"{server.api_url}/repos/{full_name}", f"{server.root}/{full_name}"
     return {
         "id": 1,
         "node_id": "R_1",
         "name": name,
-        "full_name": server.repository,
+        "full_name": full_name,
         "owner": user(server, owner, "User"),
         "private": False,
         "visibility": "public",
-        "fork": False,
+        "fork": full_name != server.repository,
         "archived": False,
         "disabled": False,
         "license": None,
@@ -153,7 +163,7 @@ def repository(server: GitHubServer) -> dict[str, Any]:
         "html_url": page,
         "clone_url": f"{page}.git",
         "git_url": f"{page}.git",
-        "ssh_url": f"git@127.0.0.1:{server.repository}.git",
+        "ssh_url": f"git@127.0.0.1:{full_name}.git",
         "svn_url": page,
         **{f"{link}_url": f"{api}/{link}" for link in _LINKED},
         **dict.fromkeys(("has_issues", "has_projects", "has_wiki", "has_downloads", "has_pages"), False),

@@ -22,9 +22,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
-from tests.servers import github_git
+from tests.servers import github_actions, github_git, github_issues
+from tests.servers.github_actions import Storage, StoredArtifact
 from tests.servers.github_git import Commit, GitDatabase, RefusedError
 from tests.servers.github_people import NOW, alone, permission, pull_request, repository
 from tests.servers.github_people import user as _user
@@ -61,8 +62,9 @@ class GitHubServer:
     """State and faults are plain attributes, to be set and looked at by tests.
 
     `identity`: login and type of whom the token belongs to. `granted`: permissions that the token has. `roles`: login →
-    the role that a person has here; nobody else exists. `pulls`: number → head, base_ref and merge_commit. `git`: what
-    the git data API reads and writes; files at its commits are read as well.
+    the role that a person has here; nobody else exists. `pulls`: number → head, base_ref and merge_commit. `locked`:
+    numbers of conversations in which this token cannot comment. `git`: what the git data API reads and writes; files at
+    its commits are read as well.
     """
 
     def __init__(self, repository: str = "octo/agent") -> None:
@@ -77,7 +79,11 @@ class GitHubServer:
         self.merge_bases: dict[tuple[str, str], str] = {}
         self.roles: dict[str, str] = {}
         self.pulls: dict[int, dict[str, Any]] = {}
+        self.issues: dict[int, dict[str, Any]] = {}
+        self.locked: set[int] = set()
         self.git = GitDatabase()
+        self.artifacts: list[StoredArtifact] = []
+        self.storage = Storage()
         self.requests: list[Received] = []
         self.lock = threading.RLock()
         self._faults: list[tuple[str, str, Fault]] = []
@@ -97,12 +103,14 @@ class GitHubServer:
 
     def __enter__(self) -> GitHubServer:
         self._thread.start()
+        self.storage.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+        self.storage.stop()
 
     def fail(self, method: str, path: str, *faults: Fault) -> None:
         """The next requests of `method` whose path matches the regular expression `path` meet these, one each."""
@@ -197,7 +205,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _route(self, received: Received) -> None:
         repo = f"/repos/{re.escape(self.github.repository)}"
-        routes = {
+        routes: dict[tuple[str, str], Callable[..., None]] = {
             ("GET", r"/user"): self._user,
             ("GET", repo): self._repository,
             ("GET", repo + r"/issues/(\d+)/comments"): self._list,
@@ -215,6 +223,9 @@ class _Handler(BaseHTTPRequestHandler):
             ("GET", repo + r"/collaborators/([^/]+)/permission"): self._permission,
             ("GET", repo + r"/commits/([0-9a-f]+)/pulls"): self._pulls_of_commit,
             ("GET", repo + r"/pulls/(\d+)"): self._pull,
+            **github_issues.routes(self, repo),
+            **github_actions.routes(self, repo),
+            ("GET", repo + r"/pulls"): self._list_pulls,
         }
         for (method, pattern), answer in routes.items():
             match = re.fullmatch(pattern, received.path)
@@ -244,17 +255,26 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(200, repository(self.github))
 
     def _list(self, received: Received, number: str) -> None:
-        size, page = int(received.query.get("per_page", "30")), int(received.query.get("page", "1"))
         with self.github.lock:
             comments = list(self.github.comments.get(int(number), []))
+        self.send_page(received, comments)
+
+    def send_page(self, received: Received, items: list[Any], member: str = "") -> None:
+        """A page of `items`, in an object where `member` names the list."""
+        size, page = int(received.query.get("per_page", "30")), int(received.query.get("page", "1"))
         headers = {}
-        if page * size < len(comments):
-            url = f"{self.github.api_url}{received.path}?per_page={size}&page={page + 1}"
+        if page * size < len(items):
+            query = urlencode(received.query | {"per_page": size, "page": page + 1})
+            url = f"{self.github.api_url}{received.path}?{query}"
             headers["Link"] = f'<{url}>; rel="next", <{url}>; rel="last"'
-        self._json(200, comments[(page - 1) * size : page * size], headers)
+        shown = items[(page - 1) * size : page * size]
+        self._json(200, {"total_count": len(items), member: shown} if member else shown, headers)
 
     def _create(self, received: Received, number: str) -> None:
-        if not self._allowed("pull-requests: write"):
+        if not self._allowed(github_issues.comment_permission(self.github, number)):
+            return
+        if int(number) in self.github.locked:
+            self._error(403, "Unable to create comment because issue is locked.")
             return
         body = received.body["body"]
         if len(body) > 65_536:
@@ -397,6 +417,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._error(404, "Not Found")
         else:
             self._json(200, alone(found))
+
+    def _list_pulls(self, received: Received) -> None:
+        if self._may_read_pulls():
+            state, head = received.query.get("state", "open"), received.query.get("head")
+            found = [pull for pull in self._pulls() if state in (pull["state"], "all")]
+            self.send_page(received, [pull for pull in found if head in (None, pull["head"]["label"])])
 
     def _may_read_pulls(self) -> bool:
         return "pull-requests: write" in self.github.granted or self._allowed("pull-requests: read")

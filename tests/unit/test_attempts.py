@@ -68,6 +68,13 @@ def test_a_recording_that_does_not_say_what_it_was_made_with_is_scored() -> None
     assert attempt(row(None), SUBJECT_THEN).status == "scored"
 
 
+def test_where_recordings_have_to_be_marked_one_that_does_not_say_what_it_was_made_with_is_stale() -> None:
+    made, _ = attempts.recorded(task(), [row(None)], SUBJECT_THEN, marked=True)
+    assert [each.stale for each in made] == ["it does not say what it was made with"]
+    made, _ = attempts.recorded(task(), [row(SUBJECT_THEN)], SUBJECT_THEN, marked=True)
+    assert [each.stale for each in made] == [""]
+
+
 def test_without_a_tree_nothing_is_stale() -> None:
     assert attempt(row(SUBJECT_THEN), None).status == "scored"
 

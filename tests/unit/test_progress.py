@@ -23,7 +23,7 @@ def test_a_line_says_attempts_failures_dollars_and_rate():
     for number in range(12):
         tally.add(failed=number == 0, cost_usd=None if number == 0 else 0.001, resumed=False)
     clock.now = 4.0
-    assert str(tally) == "12/60 attempts, 1 infrastructure failure, $0.0110, 3.0/s"
+    assert str(tally) == "12/60 attempts, 1 infrastructure failure, $0.0110, 3.0/s, 4 s, about 16 s left"
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,8 @@ def test_an_unknown_cost_is_never_shown_as_zero(costs, shown):
     tally = Tally(9, Clock())
     for cost in costs:
         tally.add(failed=False, cost_usd=cost, resumed=False)
-    assert str(tally) == f"{len(costs)}/9 attempts, 0 infrastructure failures, {shown}, 0.0/s"
+    rest = ", about 0 s left" if costs else ""
+    assert str(tally) == f"{len(costs)}/9 attempts, 0 infrastructure failures, {shown}, 0.0/s, 0 s{rest}"
 
 
 def test_resumed_attempts_count_but_are_no_measure_of_speed():
@@ -43,7 +44,7 @@ def test_resumed_attempts_count_but_are_no_measure_of_speed():
     tally.add(failed=False, cost_usd=0.0, resumed=True)
     clock.now = 1.0
     assert str(tally).startswith("1/9 attempts")
-    assert str(tally).endswith("0.0/s")
+    assert str(tally).endswith("0.0/s, 1 s")  # and so nobody knows how long the rest takes
 
 
 def test_a_log_gets_lines_while_nothing_finishes_and_one_at_the_end():

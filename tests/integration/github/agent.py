@@ -33,13 +33,13 @@ SPEC = {
 }
 
 
-def files() -> dict[str, str]:
-    """The repository's files, by path."""
+def files(cases: int = CASES) -> dict[str, str]:
+    """The repository's files, by path, with a task of so many cases."""
     made = {"trap.yaml": CONFIG}
-    cases = []
-    for number in range(CASES):
+    listed = []
+    for number in range(cases):
         case = f"table_{number:02}"
-        cases.append({"id": case, "tags": ["smoke" if number < 4 else "full"]})
+        listed.append({"id": case, "tags": ["smoke" if number < 4 else "full"]})
         made[f"evals/tables/inputs/{case}/question.txt"] = (
             f"Guest {number} wants a table for {number + 1}.\n\n"
             f"FUNCTION SPEC (JSON):\n{json.dumps(SPEC, indent=1)}\n\n"
@@ -52,7 +52,7 @@ def files() -> dict[str, str]:
         }
         expected = {"id": case, "answer": call(number), "type": "json_function_call", "matchers": [matcher]}
         made[f"evals/tables/expected/{case}/answer.json"] = json.dumps(expected, indent=1)
-    task = {"name": "tables", "dirs": {"inputs": "inputs/", "expected": "expected/"}, "cases": cases}
+    task = {"name": "tables", "dirs": {"inputs": "inputs/", "expected": "expected/"}, "cases": listed}
     made["evals/tables/traptask.yaml"] = json.dumps(task, indent=1)
     return made
 

@@ -154,7 +154,7 @@ def test_a_label_on_a_pull_request_of_a_fork_accepts_nothing_and_asks_nobody(
     evaluation = Evaluation(a_regression())
     event = labeled(runner, head_repository="eve/agent")
     assert perform(runner.environ("pull_request", event), evaluation)[0] == 1
-    assert "what a token that can only read did not run cannot be accepted" in evaluation.notes[0]
+    assert "nothing is accepted on a pull request from a fork" in evaluation.notes[0]
     assert [request for request in server.requests if "collaborators" in request.path] == []
     assert [request.method for request in server.requests if request.method != "GET"] == []
 
@@ -192,7 +192,7 @@ def test_without_permission_to_keep_it_an_acceptance_holds_for_its_run_and_the_r
     code, _ = perform(on_a_branch.environ("pull_request", labeled(on_a_branch)), evaluation)
     assert code == 0
     [note] = [note for note in evaluation.notes if "cannot be kept for the merge" in note]
-    assert "`permissions: {contents: write}`" in note
+    assert "`permissions: {contents: write, pull-requests: write}`" in note
 
 
 def remembered(server: GitHubServer, head: str, run: Run | None = None, **other: Any) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +17,7 @@ import pytest
 
 from tests.integration.github import agent
 from tests.servers.actions_runner import TOKEN, ActionsRunner
-from tests.servers.github_server import GitHubServer
+from tests.servers.github_server import Fault, GitHubServer
 from tests.servers.model_server import ModelServer, Received, Reply
 
 ROOT = Path(__file__).parents[3]
@@ -147,13 +149,19 @@ def test_a_model_that_writes_commands_and_markers_reaches_neither_log_nor_commen
     ended = on_pull_request(runner, script)
     assert ended.returncode == 1, ended.stdout + ended.stderr
     lines = (ended.stdout + ended.stderr).splitlines()
-    assert not [line for line in lines if line.lstrip().startswith("::error") or "##[" in line]
+    assert not [line for line in lines if "##[" in line]
+    annotations = [line for line in lines if line.lstrip().startswith("::error")]
+    assert annotations
+    assert [line for line in annotations if not re.match(r"::error [^:]*title=trapgate%3A", line)] == []
     body = server.comments[7][0]["body"]
     assert "<!-- trapgate:0000000000000000 -->" not in body
     assert "| x |" not in body
 
 
-def test_a_cancelled_job_publishes_what_it_has_and_is_no_pass(runner: ActionsRunner, server: GitHubServer) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_cancelled_job_publishes_what_it_has_and_is_no_pass(
+    runner: ActionsRunner, server: GitHubServer, sent: signal.Signals
+) -> None:
     asked = threading.Event()
 
     def slow(request: Received) -> Reply:
@@ -163,11 +171,32 @@ def test_a_cancelled_job_publishes_what_it_has_and_is_no_pass(runner: ActionsRun
     with ModelServer(slow) as model:
         process = start(runner, runner.environ("pull_request", runner.pull_request()) | agent.provider(model))
         assert asked.wait(timeout=120)
-        process.send_signal(signal.SIGINT)
+        assert "no verdict yet" in server.comments[7][0]["body"]
+        process.send_signal(sent)
         stdout, stderr = process.communicate(timeout=20)
     assert process.returncode == 3, stdout + stderr
     assert runner.outputs()["verdict"] == "inconclusive"
-    assert "inconclusive" in server.comments[7][0]["body"].lower()
+    [comment] = server.comments[7]
+    assert "inconclusive" in comment["body"].lower()
+    assert "no verdict yet" not in comment["body"]
+
+
+def test_a_job_that_is_cancelled_while_github_is_asked_calls_no_model_and_leaves_no_verdict_to_wait_for(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    # The placeholder stands, and the base's rules are being read.
+    server.fail("GET", "contents/trap.yaml", Fault(delay=3.0))
+    with ModelServer(agent.good) as model:
+        process = start(runner, runner.environ("pull_request", runner.pull_request()) | agent.provider(model))
+        until = time.monotonic() + 60
+        while not any("contents" in request.path for request in server.requests) and time.monotonic() < until:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        stdout, stderr = process.communicate(timeout=60)
+        assert model.requests == []
+    assert process.returncode == 3, stdout + stderr
+    [comment] = server.comments[7]
+    assert "inconclusive" in comment["body"].lower()
 
 
 def test_an_installation_that_cannot_be_imported_is_no_regression(tmp_path: Path) -> None:

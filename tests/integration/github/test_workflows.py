@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -141,3 +142,61 @@ def test_accept_by_label_yml_accepts_for_the_run_of_the_label_and_the_push_of_th
     nightly = Job(example("nightly.yml"), runner, server)
     assert nightly("schedule", {}, worse, sha=merge) == 0, nightly.ended.stdout
     assert runner.outputs()["verdict"] == "pass"
+
+
+def test_argument_score_yml_blocks_on_the_argument_score_of_its_comments_trap_yaml(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    workflow = example("argument-score.yml")
+    rules = "".join(line[6:] + "\n" for line in workflow.text.splitlines() if line.startswith("#     "))
+    assert "argument_score" in rules
+    config = f"{agent.CONFIG}{ON_A_BRANCH}{rules}"
+    runner.write({"trap.yaml": config})
+    runner.on_base("trap.yaml", config)
+    job = Job(workflow, runner, server)
+    assert job("pull_request", runner.pull_request(), agent.good) == 0, job.ended.stdout
+    runner.write(agent.GENEROUS_FILES | {"trap.yaml": config + "system: prompts/system.md\n"})
+    assert job("pull_request", runner.pull_request(), agent.worse_when_generous) == 1, job.ended.stdout
+    [comment] = server.comments[7]
+    assert "`argument_score` fell" in comment["body"].splitlines()[1]
+
+
+def test_matrix_yml_compares_each_model_with_itself_and_leaves_a_comment_of_each(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    models = ["openai/scripted-1", "openai/scripted-2"]
+    config = agent.CONFIG.replace("model: openai/scripted-1", f"models: {json.dumps(models)}") + ON_A_BRANCH
+    runner.write({"trap.yaml": config})
+    runner.on_base("trap.yaml", config)
+    with ModelServer(agent.good) as model:
+        act(runner, runner.environ("push", MAIN) | runner.at(server.commit("both")) | agent.provider(model))
+    both = decode_run((runner.workspace / "trapgate-results" / "results.json").read_bytes(), "results.json")
+    store(server).write(both, Acceptance(by="carol", at="2026-01-02T00:00:00+00:00", why="both"), place())
+    for name in models:
+        job = Job(example("matrix.yml", {"model": name}), runner, server)
+        assert job("pull_request", runner.pull_request(), agent.good) == 0, job.ended.stdout
+        assert "the model" not in server.comments[7][-1]["body"].splitlines()[3]  # it is the baseline's own
+    first, second = server.comments[7]
+    assert "model `openai/scripted-1`" in first["body"]
+    assert "model `openai/scripted-2`" in second["body"]
+
+
+def test_monorepo_yml_judges_each_agent_by_its_own_files_and_asks_nothing_for_the_one_that_is_unchanged(
+    runner: ActionsRunner, server: GitHubServer, good_run: bytes
+) -> None:
+    baseline = agent.accepted(good_run)
+    for name in ("booking", "refunds"):
+        folder = f"agents/{name}/"
+        runner.write({folder + path: text for path, text in agent.files().items()})
+        runner.write({f"{folder}.trap/baseline.json": baseline.decode()})
+        runner.on_base(f"{folder}trap.yaml", agent.CONFIG)
+        runner.on_base(f"{folder}.trap/baseline.json", baseline)
+    runner.write({f"agents/refunds/{path}": text for path, text in agent.GENEROUS_FILES.items()})
+    codes = {}
+    for name in ("booking", "refunds"):
+        job = Job(example("monorepo.yml", {"agent": name}), runner, server)
+        codes[name] = job("pull_request", runner.pull_request(), agent.worse_when_generous)
+    assert codes == {"booking": 0, "refunds": 1}
+    booking, refunds = server.comments[7]
+    assert "no model was asked" in booking["body"]
+    assert "the change is the cause" in refunds["body"]

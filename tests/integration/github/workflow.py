@@ -25,7 +25,7 @@ class Workflow:
         # YAML 1.1 takes the key `on` for a truth value.
         self.on: Any = self.read[True]
         [self.job] = self.read["jobs"].values()
-        [self.step] = [step for step in self.job["steps"] if step["uses"].startswith("trapgate/trapgate@")]
+        [self.step] = [step for step in self.job["steps"] if step.get("uses", "").startswith("trapgate/trapgate@")]
         assert self.leg.keys() == self.job.get("strategy", {}).get("matrix", {}).keys()
 
     def starts_on(self, name: str, event: dict[str, Any]) -> bool:

@@ -352,6 +352,10 @@ PATH_MEND = "    Write a path relative to that folder, without `..`."
             TASKS + "gate: {coverage: 0}\n",
             "trap.yaml:2:18: gate.coverage: wanted a number above 0 and at most 1, got 0",
         ),
+        (
+            TASKS + "gate: {on_fork: pass}\n",
+            'trap.yaml:2:17: gate.on_fork: wanted one of inconclusive, recordings, got the text "pass"',
+        ),
         (TASKS + "gate: {rules: []}\n", "trap.yaml:2:15: gate.rules is empty\n    Write at least one entry."),
         (
             TASKS + "models: [a/b, c/d]\nprice: {input_per_million: 1, output_per_million: 2}\n",

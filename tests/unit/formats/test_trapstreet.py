@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaluator import formats
-from evaluator.cases import SourceRef, Task
+from evaluator.cases import Origin, SourceRef, Task
 from evaluator.config.types import Include, TaskConfig
 from evaluator.errors import UserError
 from evaluator.scoring import prepare
@@ -339,3 +339,15 @@ def test_a_link_to_itself_and_a_pipe_are_problems_not_hangs(tmp_path: Path) -> N
     text = str(refusal(tmp_path))
     assert "inputs/one" in text
     assert "inputs/two/q.txt: not a regular file" in text
+
+
+def test_a_case_knows_the_file_of_its_answer_else_the_line_that_declares_it(tmp_path: Path) -> None:
+    write(tmp_path, task_files(expected__two__answer_dot_json=None))
+    one, two = load(tmp_path).cases
+    assert one.origin == Origin(file="./evals/t/expected/one/answer.json")
+    assert two.origin == Origin(file="./evals/t/traptask.yaml", line=4)
+
+
+def test_a_case_that_is_only_a_folder_has_no_line(tmp_path: Path) -> None:
+    write(tmp_path, {"inputs/one/question.txt": "Say 42."})
+    assert load(tmp_path).cases[0].origin is None

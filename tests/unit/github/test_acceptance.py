@@ -60,7 +60,7 @@ def test_a_label_on_a_pull_request_with_a_token_that_can_only_read_does_not_coun
     server.roles = {"alice": "admin"}
     got = label(client, replace(SET, **where))
     assert got.acceptance is None
-    assert "what a token that can only read did not run cannot be accepted" in got.note
+    assert "nothing is accepted on a pull request from a fork, or in Dependabot's name" in got.note
     assert server.requests == []
 
 

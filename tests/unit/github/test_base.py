@@ -164,7 +164,7 @@ def test_a_token_that_may_not_read_the_repository_ends_the_run_before_anything_i
         rules(client, repository.change())
     assert caught.value.code == "github-permission"
     assert "the base's rules cannot be read" in str(caught.value)
-    assert "permissions: {contents: read, pull-requests: write}" in str(caught.value)
+    assert "Add to the job: `permissions: {contents: read}`." in str(caught.value)
 
 
 def test_a_price_or_fewer_repeats_of_the_change_are_named_as_taking_effect_later(

@@ -106,6 +106,51 @@ def test_where_a_pass_is_merged_another_commit_is_an_error_that_says_what_to_rem
     assert "Remove `ref:` and `repository:`" in str(caught.value)
 
 
+def target(head: str) -> Activity:
+    return replace(change(head), target=True, comment=True)
+
+
+def test_on_pull_request_target_the_head_of_the_pull_request_is_what_has_to_be_checked_out(workspace: Path) -> None:
+    head = checkout(workspace)
+    assert seen(workspace, OTHER, target(head)) == Seen()
+
+
+def test_on_pull_request_target_the_commit_of_the_run_is_the_base_and_no_stand_in_for_the_change(
+    workspace: Path,
+) -> None:
+    tip = checkout(workspace)
+    with pytest.raises(UserError) as caught:
+        seen(workspace, tip, target(OTHER))
+    assert caught.value.code == "checkout-other"
+    assert str(caught.value) == (
+        f"actions/checkout: The checkout is of {tip[:12]}, and on pull_request_target it has to be the head of the "
+        f"pull request, {OTHER[:12]}: else the base is judged in the name of the change\n    Give that step "
+        "`ref: ${{ github.event.pull_request.head.sha }}` and `persist-credentials: false`."
+    )
+
+
+def test_on_pull_request_target_a_merge_of_the_head_is_not_taken_since_anybody_may_have_made_it(
+    workspace: Path,
+) -> None:
+    tip = checkout(workspace)
+    git(workspace, "checkout", "-q", "-b", "topic")
+    git(workspace, "commit", "-q", "--allow-empty", "-m", "head")
+    head = git(workspace, "rev-parse", "HEAD")
+    git(workspace, "checkout", "-q", "main")
+    git(workspace, "merge", "-q", "--no-ff", "-m", "merge", "topic")
+    assert git(workspace, "show", "-s", "--format=%P").split() == [tip, head]
+    with pytest.raises(UserError, match="it has to be the head of the pull request"):
+        seen(workspace, tip, target(head))
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_on_pull_request_target_files_that_nothing_vouches_for_are_not_taken(workspace: Path, broken: bool) -> None:
+    if broken:
+        (workspace / ".git").mkdir()
+    with pytest.raises(UserError, match="What is checked out cannot be told, and on pull_request_target it has to be"):
+        seen(workspace, OTHER, target("e" * 40))
+
+
 def test_without_a_repository_a_first_line_says_that_nobody_knows(workspace: Path) -> None:
     for activity in (PUSH, change(OTHER)):
         got = seen(workspace, OTHER, activity)

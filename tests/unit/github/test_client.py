@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import socket
+from email.utils import formatdate
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,11 @@ def test_a_server_error_is_tried_again_after_growing_waits(
         (Fault(429, headers={"Retry-After": "soon"}), 60.0),
         (Fault(429, headers={"Retry-After": "nan"}), 60.0),
         (Fault(429, headers={"Retry-After": "0"}), 1.0),
+        (Fault(429, headers={"Retry-After": formatdate(NOW + 7, usegmt=True)}), 7.0),
+        (Fault(429, headers={"Retry-After": formatdate(NOW - 7, usegmt=True)}), 1.0),
+        (Fault(429, headers={"Retry-After": "Tue, 14 Nov 2023 22:13:30 -0000"}), 10.0),
+        (Fault(403, headers={"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(NOW) - 30)}), 1.0),
+        (Fault(403, headers={"X-RateLimit-Remaining": "0"}), 60.0),
     ],
 )
 def test_a_rate_limit_of_either_kind_is_waited_for_as_long_as_it_asks(
@@ -82,6 +88,61 @@ def test_a_limit_beyond_our_patience_is_given_up_at_once(server: GitHubServer, m
     assert waits == []
 
 
+def test_a_limit_that_is_reset_in_half_an_hour_is_given_up_at_once(
+    server: GitHubServer, make_client: MakeClient
+) -> None:
+    reset = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(NOW) + 1800)}
+    server.fail("GET", "comments", Fault(403, headers=reset))
+    client, waits = make_client()
+    assert get(client) == Failure(
+        "rate_limit", "rate limit: asked to wait 1801 s more; given up after 0 s of waiting", 403
+    )
+    assert waits == []
+
+
+def test_a_secondary_limit_without_a_time_is_waited_for_longer_each_time(
+    server: GitHubServer, make_client: MakeClient
+) -> None:
+    server.fail("GET", "comments", *[Fault(403, "You have exceeded a secondary rate limit.")] * 2)
+    client, waits = make_client(patience=200.0)
+    assert isinstance(get(client), Answer)
+    assert waits == [60.0, 120.0]
+
+
+def test_all_requests_of_a_job_share_what_is_waited_for_a_server_that_is_down(
+    server: GitHubServer, make_client: MakeClient
+) -> None:
+    server.fail("GET", "comments", *[Fault(503)] * 100)
+    client, waits = make_client(patience=40.0, budget=70.0)
+    first, second, third, fourth = (get(client) for _ in range(4))
+    assert all(isinstance(answer, Failure) and answer.kind == "unavailable" for answer in (first, second, third))
+    # 1 + 2 + 4 + 8 + 16 = 31 s each, as far as the budget goes.
+    assert waits == [1.0, 2.0, 4.0, 8.0, 16.0] * 2 + [1.0, 2.0, 4.0]
+    assert isinstance(fourth, Failure)
+    assert len(server.requests) == 6 + 6 + 4 + 1
+
+
+def test_one_request_waits_for_two_minutes_and_a_half_and_a_job_for_five_at_most(
+    server: GitHubServer, make_client: MakeClient
+) -> None:
+    server.fail("GET", "comments", *[Fault(503)] * 200)
+    client, waits = make_client()
+    get(client)
+    assert 60.0 < sum(waits) <= 150.0
+    for _ in range(10):
+        get(client)
+    assert 250.0 < sum(waits) <= 300.0
+
+
+def test_a_server_that_is_back_answers_although_the_waiting_is_used_up(
+    server: GitHubServer, make_client: MakeClient
+) -> None:
+    server.fail("GET", "comments", *[Fault(503)] * 4)
+    client, _ = make_client(patience=40.0, budget=7.5)
+    assert isinstance(get(client), Failure)
+    assert isinstance(get(client), Answer)
+
+
 def test_all_waiting_together_has_an_end(server: GitHubServer, make_client: MakeClient) -> None:
     server.fail("GET", "comments", *[Fault(503, "try later")] * 50)
     client, waits = make_client(patience=100.0)
@@ -98,6 +159,26 @@ def test_a_missing_permission_is_named_and_not_tried_again(server: GitHubServer,
         403,
     )
     assert waits == []
+
+
+@pytest.mark.parametrize(
+    "words", ["Unable to create comment because issue is locked.", "Repository was archived so is read-only."]
+)
+def test_a_refusal_that_no_permission_would_mend_is_not_called_a_missing_one(
+    server: GitHubServer, client: Client, words: str
+) -> None:
+    server.fail("POST", "comments", Fault(403, words))
+    answer = client.send("POST", COMMENTS, permission=PERMISSION, body={"body": "x"})
+    assert answer == Failure("refused", f"HTTP 403 ({words})", 403)
+
+
+@pytest.mark.parametrize("slashes", ["", "/"])
+def test_the_api_may_stand_below_a_path_with_or_without_a_slash_at_its_end(
+    server: GitHubServer, make_client: MakeClient, slashes: str
+) -> None:
+    assert server.api_url.endswith("/api/v3")  # as on GitHub Enterprise Server
+    assert isinstance(get(make_client(api_url=server.api_url + slashes)[0]), Answer)
+    assert [request.path for request in server.requests] == [COMMENTS]
 
 
 def test_a_bad_token_is_said_to_be_one_and_not_shown(server: GitHubServer, client: Client) -> None:

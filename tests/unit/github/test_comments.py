@@ -6,15 +6,22 @@ import threading
 import pytest
 
 from evaluator.github.client import Client
-from evaluator.github.comments import NotPosted, Posted, Sticky, marker, room
+from evaluator.github.comments import NotPosted, Posted, Sticky, Superseded, marker, room
 from tests.servers.github_server import ACTIONS_BOT, Fault, GitHubServer
 from tests.unit.github.conftest import TOKEN, MakeClient
 
 MARK = marker("trap.yaml", "evals")
 
 
-def sticky(client: Client, mark: str = MARK, token: str = TOKEN) -> Sticky:
-    return Sticky(client, "octo/agent", 7, mark, token)
+OLD, NEW = "a" * 40, "b" * 40
+
+
+def sticky(client: Client, mark: str = MARK, token: str = TOKEN, commit: str = "") -> Sticky:
+    return Sticky(client, "octo/agent", 7, mark, token, commit)
+
+
+def head_is(server: GitHubServer, commit: str) -> None:
+    server.pulls[7] = {"head": commit, "base_ref": "main", "merge_commit": None}
 
 
 def bodies(server: GitHubServer) -> list[str]:
@@ -49,6 +56,93 @@ def test_each_configuration_and_each_job_has_a_comment_of_its_own(server: GitHub
     for mark in marks:
         sticky(client, mark).post("text")
     assert bodies(server) == [f"{mark}\ntext" for mark in marks]
+
+
+def test_the_legs_of_a_matrix_have_comments_of_their_own_whatever_the_order_of_the_tasks() -> None:
+    marks = [
+        MARK,
+        marker("trap.yaml", "evals", "openai/a"),
+        marker("trap.yaml", "evals", "openai/b"),
+        marker("trap.yaml", "evals", None, ("a", "b")),
+        marker("trap.yaml", "evals", "openai/a", ("a", "b")),
+        marker("trap.yaml", "evals", None, ("openai/a",)),
+        marker("trap.yaml", "evals", "a", ("b",)),
+        marker("trap.yaml", "evals", "b", ("a",)),
+    ]
+    assert len(set(marks)) == len(marks)
+    assert marker("trap.yaml", "evals", None, ("b", "a")) == marks[3]
+    assert marker("trap.yaml", "evals", None, ()) == MARK
+
+
+def test_the_comment_of_a_job_without_model_and_tasks_is_the_one_that_earlier_versions_wrote() -> None:
+    assert MARK == "<!-- trapgate:70b619997b3a27ad -->"
+
+
+def test_a_comment_says_in_its_hidden_first_line_which_commit_it_speaks_of(
+    server: GitHubServer, client: Client
+) -> None:
+    sticky(client, commit=NEW).post("text")
+    assert bodies(server) == [f"{MARK}<!-- {NEW} -->\ntext"]
+
+
+def test_a_run_of_an_older_commit_that_ends_later_leaves_the_comment_of_the_head_alone(
+    server: GitHubServer, client: Client
+) -> None:
+    head_is(server, NEW)
+    sticky(client, commit=NEW).post("of the head")
+    assert sticky(client, commit=OLD).post("late") == Superseded(NEW)
+    assert bodies(server) == [f"{MARK}<!-- {NEW} -->\nof the head"]
+
+
+@pytest.mark.parametrize("head", [NEW, "c" * 40, None])
+def test_a_comment_that_does_not_speak_of_the_head_is_replaced(
+    server: GitHubServer, client: Client, head: str | None
+) -> None:
+    """As by the first run after a push, by one whose own successor has said nothing yet, and where nobody can tell."""
+    if head is not None:
+        head_is(server, head)
+    sticky(client, commit=OLD).post("old")
+    assert isinstance(sticky(client, commit=NEW).post("new"), Posted)
+    assert bodies(server) == [f"{MARK}<!-- {NEW} -->\nnew"]
+
+
+def test_a_run_of_the_same_commit_again_replaces_its_comment_without_asking_for_the_head(
+    server: GitHubServer, client: Client
+) -> None:
+    for text in ("first", "second"):
+        sticky(client, commit=NEW).post(text)
+    assert bodies(server) == [f"{MARK}<!-- {NEW} -->\nsecond"]
+    assert [request for request in server.requests if "/pulls/" in request.path] == []
+
+
+def test_a_comment_of_a_version_that_named_no_commit_is_replaced(server: GitHubServer, client: Client) -> None:
+    head_is(server, NEW)
+    bot_comment(server, f"{MARK}\n<!-- {NEW} -->")
+    assert isinstance(sticky(client, commit=OLD).post("text"), Posted)
+
+
+@pytest.mark.parametrize("order", [(OLD, NEW), (NEW, OLD)])
+def test_of_two_jobs_at_once_for_two_commits_the_one_comment_left_speaks_of_the_head(
+    server: GitHubServer, make_client: MakeClient, order: tuple[str, str]
+) -> None:
+    """Whichever creates its comment first: both have listed before, and found none."""
+    head_is(server, NEW)
+    server.fail("GET", "comments", *[Fault(200, body=b"[]", barrier=threading.Barrier(2))] * 2)
+    server.fail("POST", "comments", Fault(), Fault(delay=0.2))
+    first = threading.Thread(target=sticky(make_client()[0], commit=order[0]).post, args=(order[0],))
+    second = threading.Thread(target=sticky(make_client()[0], commit=order[1]).post, args=(order[1],))
+    for job in (first, second):
+        job.start()
+    for job in (first, second):
+        job.join()
+    assert bodies(server) == [f"{MARK}<!-- {NEW} -->\n{NEW}"]
+
+
+def test_a_locked_conversation_is_named_and_is_no_missing_permission(server: GitHubServer, client: Client) -> None:
+    server.locked = {7}
+    assert sticky(client).post("text") == NotPosted(
+        "The comment could not be written: HTTP 403 (Unable to create comment because issue is locked.)."
+    )
 
 
 def test_a_path_cannot_end_the_marker() -> None:
@@ -130,7 +224,7 @@ def test_without_permission_the_lines_to_add_are_named(
     posted = sticky(client).post("text")
     assert isinstance(posted, NotPosted)
     assert posted.why.startswith(f"The comment could not be written: {status}")
-    assert posted.needs == ("contents: read", "pull-requests: write")
+    assert posted.lacks == "pull-requests: write"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +236,7 @@ def test_other_failures_are_told_without_a_mend_that_would_not_help(
     server.fail("POST", "comments", fault)
     posted = sticky(client).post("text")
     assert isinstance(posted, NotPosted)
-    assert posted.needs == ()
+    assert posted.lacks == ""
     assert TOKEN not in posted.why
 
 
@@ -152,7 +246,7 @@ def test_a_listing_that_fails_after_the_comment_stands_does_not_unmake_it(server
 
 
 def test_marker_and_text_fit_into_the_longest_comment(server: GitHubServer, client: Client) -> None:
-    assert isinstance(sticky(client).post("x" * room(MARK)), Posted)
+    assert isinstance(sticky(client, commit="a" * 64).post("x" * room(MARK)), Posted)
     assert len(bodies(server)[0]) == 65_536
 
 

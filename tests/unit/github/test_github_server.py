@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 import requests
 
-from tests.servers import github_server
+from tests.servers import github_issues, github_server
 from tests.servers.github_server import GitHubServer
 
 SCHEMAS = json.loads(Path(github_server.__file__).with_name("github_schemas.json").read_text(encoding="utf-8"))
@@ -42,6 +42,41 @@ def test_a_created_listed_and_edited_comment_has_githubs_shape(server: GitHubSer
     assert [comment["body"] for comment in listed] == ["hello again"]
     for comment in (created.json(), edited.json(), *listed):
         check(comment, "issue-comment")
+
+
+def test_an_issue_and_a_pull_request_among_the_issues_have_githubs_shape(server: GitHubServer) -> None:
+    server.granted |= {"issues: write"}
+    issues = f"{server.api_url}/repos/octo/agent/issues"
+    github_issues.add(server, "change", pull=True)
+    opened = requests.post(issues, json={"title": "drift", "body": "it moved"}, timeout=5)
+    closing = {"state": "closed", "state_reason": "completed"}
+    closed = requests.patch(f"{issues}/{opened.json()['number']}", json=closing, timeout=5)
+    assert (opened.status_code, closed.status_code) == (201, 200)
+    listed = requests.get(issues, params={"state": "all"}, timeout=5).json()
+    assert [issue["number"] for issue in listed] == [102, 101]  # the newest first
+    for issue in (opened.json(), closed.json(), *listed):
+        check(issue, "issue")
+    assert [issue["number"] for issue in requests.get(issues, timeout=5).json()] == [101]
+
+
+@pytest.mark.parametrize(
+    ("granted", "body", "status", "message"),
+    [
+        (set(), {}, 403, "Resource not accessible by integration"),
+        ({"issues: write"}, {}, 422, '"title" wasn\'t supplied'),
+        ({"issues: write"}, {"title": "x" * 257}, 422, "title is too long"),
+        ({"issues: write"}, {"title": "x", "body": "x" * 65_537}, 422, "body is too long"),
+    ],
+)
+def test_an_issue_is_refused_as_github_refuses_it_for_want_of_permission_first(
+    server: GitHubServer, granted: set[str], body: dict[str, str], status: int, message: str
+) -> None:
+    server.granted = granted
+    answer = requests.post(f"{server.api_url}/repos/octo/agent/issues", json=body, timeout=5)
+    assert answer.status_code == status
+    assert message in answer.json()["message"]
+    check(answer.json(), "basic-error")
+    assert server.issues == {}
 
 
 def test_a_repository_has_githubs_shape(server: GitHubServer) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from evaluator.errors import Problem, UserError
-from evaluator.github.no_verdict import of_crash, of_error
+from evaluator.github.no_verdict import of_beginning, of_crash, of_error
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -28,4 +28,11 @@ def test_problems_that_do_not_fit_are_counted() -> None:
 def test_a_crash_is_told_as_words() -> None:
     assert of_crash("Internal error: KeyError at x.py:3.", COMMIT).startswith(
         "### ⛔ trapgate: internal error: no verdict for `0123456789ab`\n\nInternal error: KeyError"
+    )
+
+
+def test_a_run_that_goes_on_names_its_commit_and_says_that_there_is_no_verdict() -> None:
+    assert of_beginning(COMMIT) == (
+        "### ⏳ trapgate: evaluating `0123456789ab`: no verdict yet\n\n"
+        "The verdict will stand here. Should this stay, the run was killed before it could say anything: see its log.\n"
     )

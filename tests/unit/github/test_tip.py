@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from evaluator.errors import UserError
@@ -68,6 +70,15 @@ def test_a_token_that_may_not_read_the_repository_is_told_what_it_lacks(
     with pytest.raises(UserError, match="the base's rules cannot be read") as caught:
         of_base(client, "octo/agent", CHANGE, merge)
     assert caught.value.code == "github-permission"
+
+
+def test_on_pull_request_target_the_tip_is_that_of_the_branch_and_never_that_which_was_merged_onto_before(
+    client: Client, server: GitHubServer, merge: str
+) -> None:
+    now = the_tip_now(server)
+    target = replace(CHANGE, target=True)
+    assert of_base(client, "octo/agent", target, server.commit("base")) == now
+    assert of_base(client, "octo/agent", target, merge) == now  # the pull request is merged, and GITHUB_SHA its merge
 
 
 def test_a_merge_group_says_itself_what_it_is_built_on(client: Client, server: GitHubServer) -> None:
