@@ -16,6 +16,8 @@ lint: $(VENV)/.test
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/workflows/*.yml examples/refund-agent/workflow.yml
 	$(BIN)/zizmor --offline --quiet --config examples/zizmor.yml action.yml .github/workflows examples/workflows/*.yml examples/refund-agent/workflow.yml
+	for file in .github/workflows/*.yml examples/workflows/*.yml examples/refund-agent/workflow.yml; do \
+	  said=$$(DOCKER_HOST=unix:///nowhere $(BIN)/act --validate --strict --workflows $$file 2>&1) || { echo "$$said"; exit 1; }; done
 	$(BIN)/hadolint Dockerfile
 
 unit: $(VENV)/.test
@@ -43,6 +45,7 @@ bench: $(VENV)/.test
 	$(BIN)/python -m bench.power --quick
 	$(BIN)/python -m bench.control --quick
 	$(BIN)/python -m bench.baseline_size
+	$(BIN)/python -m bench.container
 
 schemas: $(VENV)/.test
 	$(BIN)/python -m evaluator.schemas docs/schemas

@@ -3,6 +3,8 @@
 Run as `python -I`, so that nothing of the user's repository or environment can stand in for our modules.
 """
 
+import contextlib
+import gc
 import os
 import sys
 
@@ -12,13 +14,22 @@ def main() -> int:
     try:
         from evaluator.github.action import run
 
-        return run(os.environ, sys.stdout)
+        code = run(os.environ, sys.stdout)
+        sys.stdout.flush()
+    except KeyboardInterrupt:  # before the evaluation began to listen to signals, or after it ended
+        return 130
     except (Exception, SystemExit) as error:
         # Not the message, which may quote anything; a missing module's name is our own.
         name = f" ({error.name})" if isinstance(error, ImportError) else ""
-        print(f"::error title=trapgate%3A internal error::{type(error).__name__}{name}", flush=True)
+        with contextlib.suppress(OSError):
+            print(f"::error title=trapgate%3A internal error::{type(error).__name__}{name}", flush=True)
         return 70
+    return code
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # Modules and cases live until the end; to look through them again and again takes time and finds nothing.
+    gc.set_threshold(100_000)
+    code = main()
+    # Everything is published. To take thousands of modules apart needs seconds, in which a cancelled job is killed.
+    os._exit(code)

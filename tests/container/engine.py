@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -31,8 +33,21 @@ class Engine(Protocol):
         mounts: Mapping[Path, str] | None = None,
         workdir: str = "/",
         entrypoint: str | None = None,
+        options: Sequence[str] = (),
     ) -> subprocess.CompletedProcess[str]:
-        """Runs and removes a container; `mounts`: host path → path inside."""
+        """Runs and removes a container; `mounts`: host path → path inside; `options`: more of the engine's own."""
+
+    def start(
+        self, image: str, name: str, *, environ: Mapping[str, str], mounts: Mapping[Path, str], workdir: str
+    ) -> subprocess.Popen[str]:
+        """Starts a container and does not wait: the engine's client, as a runner starts it. Its exit code is the
+        container's, and it hands on the signals that it gets."""
+
+    def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Any other command of the engine, such as `stop` or `exec`."""
+
+    def api(self, folder: Path) -> AbstractContextManager[str]:
+        """Docker's API to this engine while the context lasts: its address. `folder`: an empty one to work in."""
 
 
 def find() -> Engine:
@@ -65,9 +80,24 @@ class Docker:
         mounts: Mapping[Path, str] | None = None,
         workdir: str = "/",
         entrypoint: str | None = None,
+        options: Sequence[str] = (),
     ) -> subprocess.CompletedProcess[str]:
-        options = _options(environ or {}, mounts or {}, workdir, entrypoint)
+        options = [*_options(environ or {}, mounts or {}, workdir, entrypoint), *options]
         return _finished(["docker", "run", *options, image, *arguments])
+
+    def start(
+        self, image: str, name: str, *, environ: Mapping[str, str], mounts: Mapping[Path, str], workdir: str
+    ) -> subprocess.Popen[str]:
+        options = _options(environ, mounts, workdir, None)
+        return _started(["docker", "run", "--name", name, *options, image])
+
+    def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return _finished(["docker", *arguments])
+
+    @contextmanager
+    def api(self, folder: Path) -> Iterator[str]:
+        context = _finished(["docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"])
+        yield os.environ.get("DOCKER_HOST") or context.stdout.strip()
 
 
 class Podman:
@@ -83,7 +113,9 @@ class Podman:
         }
 
     def build(self, context: Path, tag: str) -> None:
-        _output([*self._buildah, "build", "--layers", "--network", "host", "--tag", tag, str(context)], self._environ)
+        # Docker's format, so that builds through the API find these layers in the cache.
+        options = ["--layers", "--format", "docker", "--network", "host"]
+        _output([*self._buildah, "build", *options, "--tag", tag, str(context)], self._environ)
 
     def run(
         self,
@@ -93,9 +125,36 @@ class Podman:
         mounts: Mapping[Path, str] | None = None,
         workdir: str = "/",
         entrypoint: str | None = None,
+        options: Sequence[str] = (),
     ) -> subprocess.CompletedProcess[str]:
-        options = _options(environ or {}, mounts or {}, workdir, entrypoint)
+        options = [*_options(environ or {}, mounts or {}, workdir, entrypoint), *options]
         return _finished([*self._podman, "run", *options, image, *arguments], self._environ)
+
+    def start(
+        self, image: str, name: str, *, environ: Mapping[str, str], mounts: Mapping[Path, str], workdir: str
+    ) -> subprocess.Popen[str]:
+        options = _options(environ, mounts, workdir, None)
+        return _started([*self._podman, "run", "--name", name, *options, image], self._environ)
+
+    def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return _finished([*self._podman, *arguments], self._environ)
+
+    @contextmanager
+    def api(self, folder: Path) -> Iterator[str]:
+        address = f"unix://{folder / 'engine.sock'}"
+        command = [*self._podman, "system", "service", "--time", "0", address]
+        with (folder / "engine.log").open("wb") as log:
+            service = subprocess.Popen(command, env=self._environ, stdout=log, stderr=log)
+        try:
+            _wait_for(folder / "engine.sock", service, folder / "engine.log")
+            yield address
+        finally:
+            service.terminate()
+            service.wait(timeout=30)
+            # What a client that was killed has left would be in the way of the next one.
+            left = self.call("ps", "--all", "--quiet", "--filter", "name=^act-").stdout.split()
+            if left:
+                self.call("rm", "--force", "--depend", *left)
 
 
 def _options(
@@ -107,6 +166,14 @@ def _options(
         *(f"--volume={outside}:{inside}" for outside, inside in mounts.items()),
         *(["--entrypoint", entrypoint] if entrypoint else []),
     ]
+
+
+def _wait_for(socket: Path, service: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not socket.exists():
+        if service.poll() is not None or time.monotonic() > deadline:
+            raise AssertionError(f"the engine's API cannot be served:\n{log.read_text(errors='replace')}")
+        time.sleep(0.05)
 
 
 def _runs(command: Sequence[str]) -> bool:
@@ -123,3 +190,7 @@ def _output(command: Sequence[str], environ: Mapping[str, str] | None = None) ->
 
 def _finished(command: Sequence[str], environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=300)
+
+
+def _started(command: Sequence[str], environ: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
