@@ -222,7 +222,7 @@ def _parser() -> argparse.ArgumentParser:
         commands_module("publish", "evaluator.github.publish_command"),
     )
     publish.add_argument(
-        "--artifact", metavar="NAME", help="default: trapgate-results; a trailing * stands for any ending"
+        "--artifact", metavar="NAME", help="default: trapgate-results; a trailing * matches any suffix"
     )
 
     build = commands.add_parser("build", help="make a task of data of one's own")

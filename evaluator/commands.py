@@ -32,12 +32,13 @@ from evaluator.results import (
 
 def run(options: argparse.Namespace) -> int:
     """`trapgate run`: evaluate, compare, judge, report."""
-    from evaluator import pipeline
+    from evaluator import loading, pipeline
     from evaluator.progress import progress
     from evaluator.runners.stopping import stop_on_signals
 
-    pipeline.clear(options.output)
     config, folder = _config(options.config)
+    loading.selected(config, options.task)  # a mistyped name must not cost the last result, which was paid for
+    pipeline.clear(options.output)
     with stop_on_signals() as stop:
         with _said_beside():
             result = pipeline.evaluate(

@@ -76,6 +76,15 @@ def gaps(gate: GateConfig, facts: Facts) -> list[Reason]:
         # Whoever chooses the tasks could choose none that the baseline knows.
         text = "Nothing is compared: the baseline has none of the tasks that were chosen."
         reasons.append(Reason(kind="coverage", text=text))
+    # A judge that asks for less reads like a model that does as well, and no expected answer shows it.
+    reasons += [
+        Reason(
+            kind="comparison",
+            task=name,
+            text=f"{name}: the change brings another judge ({other}), and a laxer one would look like a better model.",
+        )
+        for name, other in facts.other_judges.items()
+    ]
     reasons += [
         Reason(kind="comparison", task=name, text=f"{name}: the change removed the task, {lost}.")
         for name, lost in facts.lost_tasks.items()

@@ -45,7 +45,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     `expected`: tasks of the rules' own configuration that were to be run; without them a change could drop a task.
     `rescored`: stored scores of this run that today's validators do not give again. `spent`: as in `Facts`. `live`: its
     live canaries, None where no model was asked; `control`: its control arm, None where it was not asked (yet).
-    `unasked`: as in `Facts`."""
+    `unasked`, `other_judges`: as in `Facts`."""
 
     name: str | None
     started: str
@@ -65,6 +65,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     control: Control | None = None
     unchanged: bool = False
     unasked: str = ""
+    other_judges: dict[str, str] = {}
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,6 +154,7 @@ def _compare(
             unselected=measured.unselected,
             spent=measured.spent,
             unasked=measured.unasked,
+            other_judges=measured.other_judges,
             live=_live(measured, None)[0],
         )
         return None, facts, None
@@ -201,6 +203,7 @@ def _compare(
         unselected=measured.unselected,
         spent=measured.spent,
         unasked=measured.unasked,
+        other_judges=measured.other_judges,
     )
     # The anchor's answers are stored ones as well, and so are this run's where it was read from a file.
     return comparison, facts, msgspec.structs.replace(rescored, changes=changes)

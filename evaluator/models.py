@@ -45,15 +45,20 @@ def notes(state: BaselineState | None, models: Sequence[str]) -> list[Reason]:
     ]
 
 
-def lost(state: BaselineState | None, models: Sequence[str]) -> list[Reason]:
+def lost(state: BaselineState | None, models: Sequence[str], of_rules: Sequence[str] = ()) -> list[Reason]:
     """Reasons, one for each of several models of the baseline that the run does not have: what was evaluated then is
-    not now. A baseline of one model loses none: another stands in for it."""
-    if not isinstance(state, Found) or not state.baseline.run.beside:
-        return []
-    return [
+    not now. A baseline of one model loses none: another stands in for it. The same of `of_rules`, several models of the
+    configuration that the run is judged by."""
+    known = models_of(state.baseline.run) if isinstance(state, Found) and state.baseline.run.beside else []
+    gone = [
         Reason(kind="coverage", text=f"The baseline has the model {model}, and this run does not.")
-        for model in models_of(state.baseline.run)
+        for model in known
         if model not in models
+    ]
+    return gone + [
+        Reason(kind="comparison", text=f"The base evaluates the model {model}, and this change does not.")
+        for model in (of_rules if len(of_rules) > 1 else ())
+        if model not in models and model not in known
     ]
 
 

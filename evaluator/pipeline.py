@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evaluator import asking, attempts, fingerprint, keyless, loading, log, models, task_results
+from evaluator import asking, attempts, fingerprint, keyless, leaks, loading, log, models, task_results
 from evaluator.asking import Answers
 from evaluator.baselines import BaselineState
 from evaluator.baselines.file import ensure_writable, not_writable, write_atomically
@@ -79,8 +80,10 @@ def evaluate(
     from evaluator.runners.command import open_solution
 
     started, began = _now(), clock()
-    by_recordings = rules is not None and rules.gate.on_fork == "recordings"
+    is_held = rules is not None
     rules = rules or config
+    decisive = rules.gate.on_fork if is_held else []
+    replaced = without_key and is_held and rules.command is None and config.command is not None
     config = _held_to(config, rules)
     log.section("Canaries")
     ruler = loading.run_canaries(config, folder, cache, environ)
@@ -100,6 +103,7 @@ def evaluate(
     ]
     if command is not None:
         loading.refuse_without_files(loaded)
+    leaks.refuse(loaded, subjects, _redactor(environ))
     log.section("Evaluation")
     asked = [subject.model for subject in subjects]
     warnings = [*notes, *models.notes(baseline, asked)]
@@ -161,7 +165,7 @@ def evaluate(
                 warnings.append(Reason(kind="note", text=f"Not skipped: {kept}."))
             missing = keyless.missing(keyed) if without_key and command is None else {}
             unasked = {
-                key: keyless.judged(line, keyed[key], variables, decides=by_recordings)
+                key: keyless.judged(line, keyed[key], variables, decisive=decisive)
                 for key, variables in missing.items()
             }
             warnings = [*(each.note for each in unasked.values()), *warnings]
@@ -193,7 +197,8 @@ def evaluate(
                 live=found.live,
                 unchanged=isinstance(kept, dict),
                 control=Control(silent=keyless.SILENT) if silent is not None else None,
-                unasked=silent.why if silent is not None else "",
+                other_judges=stage.other_judges(bench, baseline) if is_held else {},
+                unasked=silent.why if silent is not None else keyless.REPLACED if replaced and command else "",
             )
             judge_it = partial(
                 judged,
@@ -207,7 +212,7 @@ def evaluate(
                 control = asking.again(line, judgement, subject)
                 judgement = judge_it(msgspec.structs.replace(one, control=control, seconds=clock() - began))
             runs.append(judgement.run)
-    lost = models.lost(baseline, asked) if model is None and sound else []
+    lost = models.lost(baseline, asked, rules.models) if model is None and sound else []
     return _written(models.together(runs, lost, warnings), output, environ)
 
 
@@ -253,7 +258,9 @@ def score(
     if subject is not None:
         others = models.not_these(baseline, subject.model)
         baseline = models.baseline_of(baseline, subject.model)
+    leaks.refuse([task], [subject] if subject is not None else [], _redactor(environ))
     made, strangers = attempts.recorded(task, rows, subject)
+    made = leaks.recorded_without(made, _redactor(environ))
     planned = attempts.planned(task, rows, wanted.repeats)
     repeats = wanted.repeats if config is not None else min(attempts.counts(rows, task).values(), default=1)
     mark = fingerprint.build([task], subject.entries() if subject is not None else {}, ruler.version)
@@ -389,8 +396,13 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+def _redactor(environ: Mapping[str, str]) -> Redactor:
+    """Of all that this process knows, also of what `environ` leaves out: GitHub's own tokens."""
+    return Redactor({**os.environ, **environ})
+
+
 def _written(run: Run, output: Path, environ: Mapping[str, str]) -> Run:
     """The run as it was written: no report that is made of it holds a secret."""
-    run, data = redacted(run, Redactor(environ))
+    run, data = redacted(run, _redactor(environ))
     write_atomically(output / RESULTS, data)
     return run

@@ -55,13 +55,15 @@ class NoProgress:
 class Tally:
     """What has been counted so far. `str` is the line of a log: `12/60 attempts, 1 infrastructure failure, $0.0123,
     3.1/s, 20 s, about 80 s left`. An attempt of unknown cost makes the sum a lower bound; with no known cost there is
-    no sum. What is left is reckoned from all attempts alike, and unknown before the first one."""
+    no sum. What is left is reckoned from all attempts alike, and unknown before the first one; once `ended`, it is not
+    run any more."""
 
     def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._began = clock()
         self.total = total
         self.done = 0
+        self.ended = False
         self._made = 0
         self._failures = 0
         self._cost: float | None = None
@@ -86,12 +88,14 @@ class Tally:
             cost = f"{'at least ' if self._unpriced else ''}${self._cost:.4f}"
         seconds = self._clock() - self._began
         rate = self._made / seconds if seconds > 0 else 0.0
-        return f"{failures}, {cost}, {rate:.1f}/s"
+        left = self.total - self.done
+        not_run = f"{left} not run, " if self.ended and left else ""
+        return f"{not_run}{failures}, {cost}, {rate:.1f}/s"
 
     def __str__(self) -> str:
         seconds = self._clock() - self._began
         left = self.total - self.done
-        rest = f", about {left * seconds / self._made:.0f} s left" if left and self._made else ""
+        rest = f", about {left * seconds / self._made:.0f} s left" if left and self._made and not self.ended else ""
         return f"{self.done}/{self.total} attempts, {self.details()}, {seconds:.0f} s{rest}"
 
 
@@ -125,6 +129,7 @@ class PlainProgress:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+            self._tally.ended = True
             self._print()
 
     def _tick(self) -> None:
@@ -178,5 +183,7 @@ class TerminalProgress:
         if isinstance(self._stream, Cleaned):
             self._stream.above = None
         if self._bar is not None:
+            self._tally.ended = True
+            self._bar.update(self._bar.task_ids[0], description=self._tally.details())
             self._bar.stop()
             self._bar = None

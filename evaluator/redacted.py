@@ -6,20 +6,28 @@ import json
 import typing
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import msgspec
 
+from evaluator.cases import SourceRef, Subject
 from evaluator.redaction import Redactor
-from evaluator.results import Baseline, Run, encode
-from evaluator.transcript import Transcript
+from evaluator.results import Baseline, CaseResult, Run, TaskResult, encode
 
 _Document = TypeVar("_Document", Run, Baseline)
-_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+_T = TypeVar("_T")
+
+# What was asked, and of which case an answer is. `evaluator.leaks` has refused it where it holds a secret, and to mask
+# a part of it would make it another case.
+_KEPT = (Subject, SourceRef)
+_KEPT_FIELDS = {
+    CaseResult: {"id", "digest", "request", "expected", "options", "golds", "slices", "cluster", "origin"},
+    TaskResult: {"name", "tools"},
+}
 
 
 def redacted(document: _Document, redactor: Redactor) -> tuple[_Document, bytes]:
-    """`document` and its JSON, both without secrets.
+    """`document` and its JSON, both without secrets in what anybody has said of it: messages, findings, notes.
 
     Its strings are cleaned one by one, before any report cuts or escapes one of them: half a secret and one between
     backslashes are not known by their value.
@@ -31,13 +39,6 @@ def redacted(document: _Document, redactor: Redactor) -> tuple[_Document, bytes]
     return document, encode(document)
 
 
-def redacted_transcript(transcript: Transcript, redactor: Redactor) -> Transcript:
-    """`transcript` without secrets, before it is scored, stored or compared; itself where it holds none."""
-    if not redactor.finds(msgspec.json.encode(transcript).decode()):
-        return transcript
-    return _cleaned(transcript, redactor)
-
-
 def redacted_json(text: str, redactor: Redactor) -> str:
     """A JSON document without secrets, in the same lines where it holds none."""
     if not redactor.finds(text):
@@ -45,10 +46,17 @@ def redacted_json(text: str, redactor: Redactor) -> str:
     return json.dumps(redactor.clean_value(json.loads(text), _words()), ensure_ascii=False, indent=1)
 
 
-def _cleaned(document: _Struct, redactor: Redactor) -> _Struct:
-    # Bytes stay bytes: files of a solution, which in JSON would be base64.
-    plain = msgspec.to_builtins(document, builtin_types=(bytes,))
-    return msgspec.convert(redactor.clean_value(plain, _words()), type(document), builtin_types=(bytes,))
+def _cleaned(value: _T, redactor: Redactor) -> _T:
+    if isinstance(value, _KEPT):
+        return value
+    if isinstance(value, msgspec.Struct):
+        kept = _KEPT_FIELDS.get(type(value), set())
+        fields = {name: getattr(value, name) for name in value.__struct_fields__ if name not in kept}
+        changed = {name: _cleaned(old, redactor) for name, old in fields.items()}
+        return msgspec.structs.replace(value, **changed)
+    if isinstance(value, list):
+        return cast(_T, [_cleaned(item, redactor) for item in value])
+    return cast(_T, redactor.clean_value(value, _words()))
 
 
 @cache

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from evaluator.secret_values import SHORTEST, secrets
+from evaluator.secret_values import SHORTEST, owners, secrets
 
-__all__ = ["MASK", "SHORTEST", "Redactor", "secrets"]
+__all__ = ["MASK", "SHORTEST", "Redactor", "free", "secrets"]
 
 MASK = "***"
 
 _ELLIPSES = ("…", "...", "\\u2026", "\\\\u2026", "&hellip;")
 _RUN = re.compile("[A-Za-z0-9]+")
 _SHORTEST_NEEDLE = 2
+# Issuers' prefixes are no secret: people write `sk-proj-…` into prompts.
+_SHORTEST_CUT = 12
 # Encoders break lines after no fewer characters. The longer a needle, the faster it is looked for.
 _WINDOW = 60
 # A line may be broken in the middle of a secret: by a wrapped report, in base64 each 76 characters, and inside a JSON
@@ -41,10 +43,9 @@ class Redactor:
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        found = secrets(environ)
-        values = {part for value in found for part in _parts(value)}
-        self._values = sorted(values)
-        self._forms = [form for value in self._values for form in _forms(value)]
+        self._owners = {part: name for value, name in owners(environ).items() for part in _parts(value)}
+        self._values = sorted(self._owners)
+        self._forms = {value: list(_forms(value)) for value in self._values}
 
     def clean(self, text: str) -> str:
         """`text` with each form of each secret replaced by `MASK`."""
@@ -59,14 +60,18 @@ class Redactor:
         return "".join([*parts, text[end:]])
 
     def finds(self, text: str) -> bool:
-        """Whether `text` holds a secret: as `clean`, quicker, and surer where it says no."""
-        data = text.encode("utf-8", "surrogatepass")
-        return any(form.may_be_in(data) for form in self._forms) or any(_cut(text, self._values))
+        """Whether `text` holds a secret."""
+        return bool(self._spans(text))
 
-    def _spans(self, text: str) -> list[tuple[int, int]]:
+    def holders(self, text: str) -> list[str]:
+        """The variables whose values `text` holds, sorted."""
+        return sorted({self._owners[value] for value in self._values if self._spans(text, [value])})
+
+    def _spans(self, text: str, values: Sequence[str] | None = None) -> list[tuple[int, int]]:
         data = text.encode("utf-8", "surrogatepass")  # searched at the same speed whatever else is in it
-        found = [match.span() for form in self._forms if form.may_be_in(data) for match in form.pattern.finditer(text)]
-        return [*found, *_cut(text, self._values)]
+        wanted = self._values if values is None else values
+        forms = (form for value in wanted for form in self._forms[value] if form.may_be_in(data))
+        return [*(match.span() for form in forms for match in form.pattern.finditer(text)), *_cut(text, wanted)]
 
     def clean_value(self, value: Any, keep: frozenset[str] = frozenset()) -> Any:
         """A JSON value, or bytes in the place of text, with every string of it cleaned, keys too, except for those in
@@ -84,7 +89,7 @@ class Redactor:
             members: dict[str, Any] = {}
             for key, item in value.items():
                 name = key if key in keep else self.clean(key)
-                members[_free(name, members)] = self.clean_value(item, keep)
+                members[free(name, members)] = self.clean_value(item, keep)
             return members
         return value
 
@@ -119,7 +124,9 @@ def _needles(text: str) -> list[bytes]:
 
 def _parts(secret: str) -> set[str]:
     """The secret, and each of its lines."""
-    parts = {secret.strip(), *(line.strip() for line in secret.splitlines())}
+    # A key of several lines is mostly kept in one, with `\\n` in it, and used with real ends of lines.
+    spelt = secret.replace("\\r", "").replace("\\n", "\n")
+    parts = {text for each in (secret, spelt) for text in (each.strip(), *(line.strip() for line in each.splitlines()))}
     return {part for part in parts if len(part) >= SHORTEST}
 
 
@@ -170,7 +177,9 @@ def _spellings(character: str) -> str:
         ways = (ways - {plain}) | {rf"\\{{1,{_MOST + 1}}}"}
         return f"(?:{'|'.join(sorted(ways, key=len))})"
     # JSON, Markdown and shells put backslashes before it.
-    return rf"(?:\\{{0,{_MOST}}}{plain}|{'|'.join(sorted(ways - {plain}, key=len))})"
+    bare, others = rf"\\{{0,{_MOST}}}{plain}", "|".join(sorted(ways - {plain}, key=len))
+    # These two begin their own longer spellings, `&amp;` and `%25`, whose rest would stay behind.
+    return f"(?:{others}|{bare})" if character in "&%" else f"(?:{bare}|{others})"
 
 
 _BACKSLASHES = rf"\\{{1,{_MOST}}}"
@@ -195,12 +204,14 @@ def _percent(character: str) -> str:
 def _cut(text: str, values: Iterable[str]) -> Iterator[tuple[int, int]]:
     """Where a secret begins and is cut by an ellipsis, or ends after one."""
     for value in values:
-        for at in _places(text, value[:SHORTEST]):
+        if len(value) < _SHORTEST_CUT:
+            continue
+        for at in _places(text, value[:_SHORTEST_CUT]):
             length = _shared(value, text[at : at + len(value)])
             if text.startswith(_ELLIPSES, at + length):
                 yield at, at + length
-        for at in _places(text, value[-SHORTEST:]):
-            end = at + SHORTEST
+        for at in _places(text, value[-_SHORTEST_CUT:]):
+            end = at + _SHORTEST_CUT
             before = text[max(0, end - len(value)) : end]
             length = _shared(value[::-1], before[::-1])
             if text.endswith(_ELLIPSES, 0, end - length):
@@ -216,10 +227,11 @@ def _places(text: str, part: str) -> Iterator[int]:
     at = text.find(part)
     while at >= 0:
         yield at
-        at = text.find(part, at + 1)
+        at = text.find(part, at + len(part))
 
 
-def _free(key: str, taken: Mapping[str, Any]) -> str:
+def free(key: str, taken: Mapping[str, Any]) -> str:
+    """`key`, numbered where it is taken."""
     number, free = 1, key
     while free in taken:
         number += 1

@@ -47,7 +47,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     asked yet. `alike`: nothing of what is asked differs from the baseline, `alike_anchor`: from the accepted one.
     `unselected`: tasks that the user left out of this run. `spent`: the tasks of all models, by which the cost of the
     run goes; empty where there is one model. `unasked`: why a run that asked no model decides nothing, empty where it
-    may.
+    may. `other_judges`: task name → in words, what is another about a task's own judge that the change brings.
     """
 
     canaries: CanaryResults
@@ -66,6 +66,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     unselected: Sequence[str] = ()
     spent: Sequence[TaskResult] = ()
     unasked: str = ""
+    other_judges: Mapping[str, str] = {}
 
 
 def is_relative(rule: Rule) -> bool:
@@ -358,7 +359,7 @@ def _proof(evidence: Evidence) -> str:
         return ""
     if evidence.adjusted is None:
         return f", p = {evidence.p:.2g}"
-    return f", p = {evidence.p:.2g}, {evidence.adjusted:.2g} among {evidence.family} tests"
+    return f", p = {evidence.p:.2g}, {evidence.adjusted:.2g} after Holm over {evidence.family} tests"
 
 
 def _cases(count: int) -> str:

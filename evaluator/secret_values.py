@@ -18,6 +18,24 @@ _NAME = re.compile(
     r"|[_-]PWD|PASSWORD|PASSWD|APIKEY|AUTHTOKEN|PRIVATEKEY)(?:[_-]?\d{1,3})?$",
     re.IGNORECASE,
 )
+# A word of these inside a name (OPENAI_API_KEY_PROD), or a bare KEY at its end (CACHE_KEY), may be about something
+# else: there the value has to look like a secret too.
+_INSIDE = re.compile(
+    r"(?:^|[_-])(?:KEYS?|TOKEN|SECRETS?|CREDENTIALS?|PASSWORD|PASSWD|PASSPHRASE|JWT|SA|HEADERS|(?:API|ACCESS)[_-]TOKENS)"
+    r"(?:$|[_-])|SSHPASS",
+    re.IGNORECASE,
+)
+_CERTAIN_KEY = re.compile(
+    r"(?:API|SECRET|PRIVATE|ACCESS|SIGNING|ENCRYPTION|MASTER|LICENSE|SSH|DEPLOY|SERVICE|ACCOUNT)[_-]?KEY"
+    r"|^(?!.*KEY(?:[_-]?\d{1,3})?$)",
+    re.IGNORECASE,
+)
+# What is about a secret and is none itself.
+_ABOUT = re.compile(
+    r"[_-](?:FILE|PATH|DIR|NAME|ID|TYPE|MODE|METHOD|LIMIT|COUNT|SIZE|TTL|TIMEOUT|VERSION|REGION|PERMISSIONS|HOST|PORT|USER)$",
+    re.IGNORECASE,
+)
+_SCHEME = re.compile(r"(?:Bearer|Basic|Token)\s+(\S+)", re.IGNORECASE)
 # Names of addresses with a login inside.
 _CONNECTION = re.compile(r"(?:UR[LI]|DSN|CONN(?:ECTION)?(?:[_-]?STR(?:ING)?)?)(?:[_-]?\d{1,3})?$", re.IGNORECASE)
 _LOGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#]*@", re.IGNORECASE)
@@ -32,7 +50,8 @@ _TOKEN_AS_USER = 16
 
 # What people write where a secret is asked for and none is needed.
 _PLACEHOLDER = re.compile(
-    r"undefined|default|disabled|enabled|required|optional|example|placeholder|change-?me|password|secret|postgres"
+    r"undefined|default|disabled?|enabled?|required|optional|always|example|placeholder|change-?me|password|secret"
+    r"|postgres|ollama|lm-?studio|dummy[-_\w]*|sk-(?:dummy|test|local|fake|xxx)"
     r"|anything|unused|not-?(?:used|needed|required)|(?:sk-)?no-?key(?:-(?:required|needed))?",
     re.IGNORECASE,
 )
@@ -46,7 +65,12 @@ def secrets(environ: Mapping[str, str]) -> set[str]:
     Of a value that is a JSON object (the credentials of a service account) also those of its members that are named
     like a secret.
     """
-    return {value for name, text in environ.items() for value in _of(name, text) if _may_be_secret(value)}
+    return set(owners(environ))
+
+
+def owners(environ: Mapping[str, str]) -> dict[str, str]:
+    """The same, each with the name of its variable."""
+    return {value: name for name, text in environ.items() for value in _of(name, text) if _may_be_secret(value)}
 
 
 def is_secret_name(name: str) -> bool:
@@ -55,10 +79,14 @@ def is_secret_name(name: str) -> bool:
 
 
 def _of(name: str, text: str) -> Iterator[str]:
-    if is_secret_name(name):
+    sure = is_secret_name(name) and _CERTAIN_KEY.search(name) is not None
+    likely = is_secret_name(name) or (_INSIDE.search(name) is not None and not _ABOUT.search(name))
+    if sure or (likely and _looks_secret(text)):
         yield text
+        if scheme := _SCHEME.fullmatch(text.strip()):
+            yield scheme[1]
         if text.lstrip().startswith("{"):
-            yield from _members(text)
+            yield from _members(text, everything=name.upper().endswith("SECRETS"))
         elif name.upper().endswith("S"):
             yield from (part.strip() for part in text.split(","))
     if _LOGIN.match(text):
@@ -67,8 +95,15 @@ def _of(name: str, text: str) -> Iterator[str]:
         yield from (found.strip("\"'") for found in _FIELD.findall(text))
 
 
-def _members(text: str) -> Iterator[str]:
-    """The secret members of a JSON object."""
+def _looks_secret(text: str) -> bool:
+    """Whether nobody would write `text` by hand: long, and of letters and digits, or a document of its own."""
+    bare = text.strip()
+    mixed = any(c.isdigit() for c in bare) and any(c.isalpha() for c in bare)
+    return bare.startswith(("{", "[", "-----BEGIN")) or len(bare) >= 40 or (len(bare) >= 12 and mixed)
+
+
+def _members(text: str, *, everything: bool) -> Iterator[str]:
+    """The secret members of a JSON object; `everything`: all that are texts."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -78,7 +113,7 @@ def _members(text: str) -> Iterator[str]:
         for name, value in waiting.pop().items():
             if isinstance(value, dict):
                 waiting.append(value)
-            elif isinstance(value, str) and (is_secret_name(name) or name.lower().endswith("key_id")):
+            elif isinstance(value, str) and (everything or is_secret_name(name) or name.lower().endswith("key_id")):
                 yield value
 
 

@@ -103,8 +103,8 @@ class Infrastructure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     `time_limit`, `cancelled`, `no_output`, `missing` (the source does not hold the case), `no_expected`,
     `unknown_matcher`, `scorer_error`; of a task's own judge `judge_timeout`, `judge_no_json`, `judge_crashed`,
     `judge_no_score`, `judge_missing` (it was not asked); of a command as the solution `command_failed`,
-    `outputs_refused`. `usage`: of the answers that the attempt had before it
-    failed, None where it had none.
+    `outputs_refused`; `no_key` (nobody could be asked), `secret` (the answer held one and was thrown away). `usage`: of
+    the answers that the attempt had before it failed, None where it had none.
     """
 
     kind: str

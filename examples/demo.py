@@ -45,7 +45,7 @@ class Repository:
         self.folder = folder
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         self._environ = inherited | {
-            "OPENAI_API_BASE": base_url,
+            "OPENAI_BASE_URL": base_url,
             "OPENAI_API_KEY": "not-needed",  # the client wants one, the local model does not
             "NO_PROXY": "127.0.0.1",
             "PYTHONPATH": str(EXAMPLES.parent),

@@ -55,6 +55,7 @@ def problems(document: Document) -> Iterator[Problem]:
     yield from _paths(document)
     yield from _sources(document)
     yield from _rules(document)
+    yield from _on_fork(document)
 
 
 def lower_is_better(metric: str) -> bool:
@@ -217,11 +218,21 @@ def _rules(document: Document) -> Iterator[Problem]:
 
 
 def _rule_task(document: Document, path: Path_, rule: dict[str, Any]) -> Iterator[Problem]:
-    task, tasks = rule.get("task"), _at(document, ("tasks",), dict)
+    yield from _known_task(document, (*path, "task"), path, rule.get("task"))
+
+
+def _on_fork(document: Document) -> Iterator[Problem]:
+    path: Path_ = ("gate", "on_fork")
+    for index, task in enumerate(_at(document, path, list)):
+        yield from _known_task(document, (*path, index), path, task)
+
+
+def _known_task(document: Document, path: Path_, about: Path_, task: Any) -> Iterator[Problem]:
+    tasks = _at(document, ("tasks",), dict)
     if isinstance(task, str) and tasks and task not in tasks:
         hint = did_you_mean(task, tasks)
         mend = "" if hint else f"Tasks of this file: {listed(tasks)}."
-        yield document.problem((*path, "task"), f"{place(path)}: there is no task {quoted(task)}{hint}", mend)
+        yield document.problem(path, f"{place(about)}: there is no task {quoted(task)}{hint}", mend)
 
 
 def _rule_metric(document: Document, path: Path_, rule: dict[str, Any]) -> Iterator[Problem]:

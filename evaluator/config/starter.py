@@ -15,6 +15,7 @@ REPOSITORY = "trapgate/trapgate"
 ACTION_REFERENCE = f"{REPOSITORY}@v{__version__}"
 SCHEMA_ADDRESS = f"https://raw.githubusercontent.com/{REPOSITORY}/v{__version__}/evaluator/config/trap.schema.json"
 CHECKOUT_REFERENCE = "actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683 # v4.2.2"
+UPLOAD_REFERENCE = "actions/upload-artifact@ea165f8d65b6e75b540449e92b4886f43607fa02 # v4.6.2"
 DEFAULT_MODEL = "openai/gpt-4.1-mini"
 TASK_FOLDER = "evals/first-task"
 WORKFLOW = ".github/workflows/trapgate.yml"
@@ -86,8 +87,13 @@ on:
 
 permissions: {{}}
 
+concurrency: # a new commit ends the run of the old one; a label has its own group, where no other label cancels its run
+  group: evaluate-${{{{ github.event.pull_request.number || github.sha }}}}-${{{{ github.event.label.name }}}}
+  cancel-in-progress: ${{{{ github.event.action == 'synchronize' }}}}
+
 jobs:
   evaluate:
+    name: Evaluate # what a ruleset requires, so that a red check blocks the merge
     runs-on: ubuntu-latest
     timeout-minutes: 30
     permissions:
@@ -100,6 +106,11 @@ jobs:
       - uses: {ACTION_REFERENCE}
         env:
           OPENAI_API_KEY: ${{{{ secrets.OPENAI_API_KEY }}}}
+      - if: always() # what is wrong is what one wants to look at
+        uses: {UPLOAD_REFERENCE}
+        with:
+          name: trapgate-results
+          path: trapgate-results
 """
 
 _FUNCTION: dict[str, Any] = {

@@ -70,13 +70,13 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
     """`rules` None: the default rules (pass_rate may not drop, on each task). `on_drift`: what provider or model drift
-    does; validator drift always fails. `on_fork`: what a run without a key that was set off by a fork or by Dependabot
-    may say."""
+    does; validator drift always fails. `on_fork`: tasks whose recordings decide a run without a key that a fork or
+    Dependabot set off; with none it is inconclusive."""
 
     alpha: float = 0.02
     coverage: float = 0.95
     on_drift: Literal["fail", "warn"] = "fail"
-    on_fork: Literal["inconclusive", "recordings"] = "inconclusive"
+    on_fork: list[str] = []
     rules: list[Rule] | None = None
 
 

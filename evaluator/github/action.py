@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from evaluator import config, pipeline, printed
 from evaluator import log as run_log
@@ -15,13 +16,15 @@ from evaluator.baselines import BaselineState, Found, Missing, Unreadable
 from evaluator.baselines.file import read as read_baseline
 from evaluator.baselines.file import read_bytes, write_atomically
 from evaluator.config.types import Config
-from evaluator.errors import EXIT_CONFIGURATION, EXIT_INTERNAL, UserError, user_error
+from evaluator.errors import EXIT_CONFIGURATION, EXIT_INCONCLUSIVE, EXIT_INTERNAL, UserError, user_error
 from evaluator.github import (
     base,
     checkout,
+    endings,
     environment,
     events,
     files,
+    outside,
     permissions,
     publish,
     second_stage,
@@ -38,36 +41,60 @@ from evaluator.progress import progress
 from evaluator.redacted import redacted
 from evaluator.redaction import Redactor, secrets
 from evaluator.results import Reason, Run
-from evaluator.runners.stopping import stop_on_signals
+from evaluator.runners.stopping import StopSignal, stop_on_signals
 
 Evaluate = Callable[..., Run]
 
 
 def run(environ: Mapping[str, str], stream: TextIO, evaluate: Evaluate = pipeline.evaluate) -> int:
     """Evaluates and publishes; returns the exit code. Whatever goes wrong is said on `stream`, never raised."""
+    began = datetime.now(UTC)
     redactor = Redactor(environ)
     commands = Log(stream, redactor.clean)
     for secret in sorted(secrets(environ)):
         commands.mask(secret)
     # A cancelled job still publishes what it has, an error or a fault of ours too.
     with printed.cleaned(environ, stream, stream), stop_on_signals() as stop:
-        return _run(environ, commands, redactor, partial(evaluate, stop=stop))
+        return _run(environ, began, commands, redactor, evaluate, stop)
 
 
-def _run(environ: Mapping[str, str], log: Log, redactor: Redactor, evaluate: Evaluate) -> int:
+class _CancelledError(Exception):
+    """A stop was asked for before anything was evaluated."""
+
+
+def _unless_stopped(evaluate: Evaluate, stop: StopSignal) -> Evaluate:
+    def run(*given: Any, **named: Any) -> Run:
+        if stop.reason is not None:
+            raise _CancelledError
+        return evaluate(*given, stop=stop, **named)
+
+    return run
+
+
+def _run(
+    environ: Mapping[str, str],
+    began: datetime,
+    log: Log,
+    redactor: Redactor,
+    evaluate: Evaluate,
+    stop: StopSignal,
+) -> int:
+    wrong = None
     try:
-        settings = environment.read(environ)
+        settings = environment.read(environ, began)
+    except environment.InputsError as error:
+        settings, wrong = error.environment, error
     except UserError as error:
-        for problem in error.problems:
-            log.problem(problem, title=f"trapgate: {error.code}", inside=False)
-        _no_result(environ)
+        with contextlib.suppress(OSError):
+            _no_result(environ)
+        endings.problems(error, log)
         return EXIT_CONFIGURATION
-    client = Client(settings.api_url, settings.inputs.token)
+    client = Client(settings.api_url, settings.inputs.token, stop=stop)
     activity = Activity()  # as long as the event is not read, nothing may be posted
     try:
         try:
             event = events.load(settings.event_path)
-            if settings.inputs.mode == "publish":
+            if settings.inputs.mode == "publish" and wrong is None:
                 return second_stage.publish(settings, event, client, log, redactor)
             activity = events.activity(
                 settings.event_name,
@@ -76,12 +103,17 @@ def _run(environ: Mapping[str, str], log: Log, redactor: Redactor, evaluate: Eva
                 allow_pull_request_target=settings.inputs.allow_pull_request_target,
                 unsafe_judges=settings.inputs.unsafe_judges,
             )
-            return _act(settings, activity, client, environ, log, redactor, evaluate)
+            if wrong is not None:
+                raise wrong
+            return _act(settings, activity, client, environ, log, redactor, _unless_stopped(evaluate, stop))
+        except _CancelledError:
+            endings.cancelled(settings, activity, client, stop.reason or "", log)
+            return EXIT_INCONCLUSIVE
         except UserError as error:
-            publish.user_error(settings, activity, client, error, log, redactor)
+            endings.user_error(settings, activity, client, wrong or error, log, redactor)
             return EXIT_CONFIGURATION
     except Exception as error:  # a bug must not read as a verdict: Python's own exit code is that of a regression
-        publish.crash(settings, activity, client, error, log, redactor)
+        endings.crash(settings, activity, client, error, log)
         return EXIT_INTERNAL
 
 
@@ -127,10 +159,12 @@ def _settled(
         activity = replace(activity, label=None, moves=False)
     checks = permissions.Checks()
     with checks:
-        publish.beginning(settings, activity, client, redactor)
+        publish.beginning(settings, activity, client)
     with checks:
         rules, activity = _rules(settings, activity, client, loaded, path)
     checks.refuse()
+    if activity.rules_from_base:
+        outside.refuse(settings.workspace, path.parent, loaded, rules.config, with_secrets=activity.target)
     with checks:
         tracking_issue.check(settings, activity, client)
     with checks:
@@ -165,7 +199,7 @@ def _settled(
         settled = settling.settle(plan, result, loaded, baseline, permissions.needed(settings, activity))
         if settled.run is not evaluated:
             write_atomically(output / pipeline.RESULTS, redacted(settled.run, redactor)[1])
-        publish.reports(output, settled.run, redactor)
+        publish.reports(output, settled.run)
     finally:
         files.give_to_owner(settings.workspace, output, cache)
     return settled, loaded, activity

@@ -22,11 +22,12 @@ from evaluator.github.commands import Log
 from evaluator.github.environment import Environment
 from evaluator.origins import line_of
 from evaluator.redaction import Redactor
-from evaluator.reports import cases
+from evaluator.reports import cases, causes, unanswered
 from evaluator.reports.escape import log_text, shorten
 from evaluator.reports.evidence import deciding
 from evaluator.reports.models import all_runs, whose
 from evaluator.reports.one_line import finding_text
+from evaluator.reports.phrases import sentence
 from evaluator.reports.verdict import words
 from evaluator.reports.view_model import CaseRow
 from evaluator.results import CaseResult, Reason, RuleResult, Run, TaskResult
@@ -124,6 +125,9 @@ class _Marks:
         }
 
     def of_reasons(self) -> Iterator[_Mark]:
+        first = causes.first_cause(self._run)
+        if first is not None and (failure := unanswered.said(self._run)):
+            yield _Mark(self._blocks, self._of_reason(first), words(self._run), sentence(failure))
         for level, reasons in ((self._blocks, self._blocking), ("warning", self._doubts)):
             for reason in reasons:
                 yield _Mark(level, self._of_reason(reason), words(self._run), reason.text)

@@ -24,7 +24,7 @@ from evaluator.baselines.store import Place
 from evaluator.config.types import Config, GateConfig
 from evaluator.errors import UserError
 from evaluator.github.client import RAW_MEDIA, Client, Failure
-from evaluator.github.permissions import Lack, NoPermissionError
+from evaluator.github.permissions import Lack, refused
 from evaluator.results import Reason
 
 PERMISSION = "contents: read"
@@ -109,6 +109,10 @@ def changed(change: Change, base: Config, *, another_baseline: bool = False) -> 
     ]
     if ours.canaries != theirs.canaries:
         free.append("`canaries`")
+    if (ours.command is None) != (theirs.command is None):
+        free.append("`cmd`, the command in the place of a model" if theirs.command is None else "`cmd`, which is gone")
+    if gone := [model for model in theirs.models if model not in (*ours.models, ours.model)]:
+        free.append(f"`models`, without {', '.join(gone)}")
     if free:
         notes.append(_note(f"This change alters what is evaluated in {change.config_path}: {', '.join(free)}."))
     return notes
@@ -165,17 +169,19 @@ def _file(client: Client, repository: str, path: str, commit: str) -> bytes | Fa
     _refuse_without_permission(commit_answer)
     if commit_answer.kind != "not_found":
         return commit_answer
-    raise no_permission(f"neither {path} nor its commit {commit[:12]} can be seen (HTTP 404)")
+    hidden = f"neither {path} nor its commit {commit[:12]} can be seen (HTTP 404)"
+    raise no_permission(Failure("not_found", hidden, 404))
 
 
 def _refuse_without_permission(failure: Failure) -> None:
     if failure.kind == "permission":
-        raise no_permission(failure.message)
+        raise no_permission(failure)
 
 
-def no_permission(why: str) -> UserError:
-    """The error for a token that may not read the base."""
-    return NoPermissionError(Lack(PERMISSION, f"the base's rules cannot be read: {why}", "input github-token"))
+def no_permission(failure: Failure) -> UserError:
+    """The error for a token that may not read the base, or is not accepted."""
+    why = f"the base's rules cannot be read: {failure.message}"
+    return refused(failure, Lack(PERMISSION, why, "input github-token"))
 
 
 def unreadable(change: Change, where: str, why: str) -> Rules:

@@ -11,13 +11,15 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
-from urllib.parse import urljoin, urlsplit
+from typing import TYPE_CHECKING, Any, Literal
 
 import requests
 
-from evaluator.github import limits
+from evaluator.github import limits, urls
 from evaluator.transcript import well_formed
+
+if TYPE_CHECKING:  # asyncio, which nothing here needs
+    from evaluator.runners.stopping import StopSignal
 
 API_VERSION = "2022-11-28"
 JSON_MEDIA = "application/vnd.github+json"
@@ -29,8 +31,9 @@ _LONGEST_REASON = 300
 _MOST_REDIRECTS = 3
 _MOST_PAGES = 200
 _CHUNK = 1 << 16
-# What GitHub says with a 403 that no permission would mend.
-_CLOSED = re.compile(r"\b(?:locked|archived)\b", re.IGNORECASE)
+# What GitHub says with a 403 that a permission would mend. Others are about an address, an organization's sign-on, a
+# conversation that is locked, a repository that is archived or blocked.
+_DENIED = re.compile(r"\bResource not accessible by\b", re.IGNORECASE)
 
 FailureKind = Literal["permission", "not_found", "rate_limit", "unavailable", "refused", "malformed"]
 
@@ -51,7 +54,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no answer, in words that may be shown to anyone. `status` None: the server did not answer."""
+    """Why there is no answer, in words that may be shown to anyone. `status` None: the server did not answer. Of kind
+    `permission` with status 401: the token itself is not accepted."""
 
     kind: FailureKind
     message: str
@@ -64,7 +68,7 @@ class Client:
     `patience`: seconds that one request may take in sum, with all waiting and failed tries; `budget`: as much for all
     requests together, since a server that is down would else cost the patience of each, and when it is used up every
     request is tried once; `timeout`: seconds to connect, and between two bytes; `deadline`: seconds for the body of one
-    try.
+    try. `stop`: ends all waiting; from then on every request is tried once.
     """
 
     def __init__(
@@ -77,13 +81,15 @@ class Client:
         timeout: tuple[float, float] = (10.0, 30.0),
         deadline: float = 120.0,
         largest: int = _LARGEST_ANSWER,
-        sleep: Callable[[float], None] = time.sleep,
+        stop: StopSignal | None = None,
+        sleep: Callable[[float], None] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._api_url = api_url.rstrip("/")
         self._patience, self._timeout, self._deadline, self._largest = patience, timeout, deadline, largest
-        self._budget, self._sleep, self._clock = budget, sleep, clock
-        self._session = requests.Session()
+        self._budget, self._stop, self._clock = budget, stop, clock
+        self._sleep = sleep or (stop.pause if stop is not None else time.sleep)
+        self._session = urls.Session()
         # Set as `auth`, since a header would be replaced by an entry of a .netrc file.
         self._authorization = _Bearer(token)
 
@@ -121,7 +127,9 @@ class Client:
             found += page
             if answer.next is None:
                 return found
-            if _origin(answer.next) != _origin(self._api_url):
+            if urls.resolved(self._api_url, answer.next) is None:
+                return Failure("malformed", "the next page is said to be at what is no plain address")
+            if urls.origin(answer.next) != urls.origin(self._api_url):
                 return Failure("malformed", "the next page is said to be on another server")
             answer = self._patiently("GET", answer.next, permission)
         return Failure("malformed", f"a list of more than {_MOST_PAGES} pages")
@@ -147,8 +155,10 @@ class Client:
             took = time.monotonic() - began
             waited, self._budget = waited + took, self._budget - took
             if waited + wait > self._patience or wait > self._budget:
-                return _given_up(outcome, permission, wait, waited)
+                return _given_up(outcome, permission, wait, f"after {waited:.0f} s of waiting")
             self._sleep(wait)
+            if self._stop is not None and self._stop.reason is not None:
+                return _given_up(outcome, permission, wait, f"since the run was stopped ({self._stop.reason})")
             waited, self._budget, tries = waited + wait, self._budget - wait, tries + 1
 
     def _wait(self, outcome: _Raw | Failure, tries: int) -> float | None:
@@ -165,9 +175,9 @@ class Client:
     ) -> _Raw | Failure:
         headers = {"Accept": accept, "X-GitHub-Api-Version": API_VERSION, "User-Agent": "trapgate"}
         for _ in range(_MOST_REDIRECTS + 1):
-            if _origin(url) != _origin(self._api_url):
-                there = Failure("refused", "the server redirects to another server")
-                return _Raw(302, {}, b"", url, abroad=True) if abroad else there
+            if urls.origin(url) != urls.origin(self._api_url):
+                elsewhere = Failure("refused", "the server redirects to another server")
+                return _Raw(302, {}, b"", url, abroad=True) if abroad else elsewhere
             try:
                 with self._session.request(
                     method,
@@ -180,9 +190,12 @@ class Client:
                     stream=True,
                     allow_redirects=False,
                 ) as response:
-                    # Followed here: requests would turn a POST into a GET.
+                    # Followed here: requests would turn a POST into a GET, and send the token along.
                     if response.is_redirect:
-                        url, params = urljoin(url, response.headers["Location"]), None
+                        there = urls.resolved(url, response.headers["Location"])
+                        if there is None:
+                            return Failure("malformed", "the server redirects to what is no plain address")
+                        url, params = there, None
                         continue
                     data = self._read(response)
             except requests.RequestException as error:
@@ -268,7 +281,7 @@ def _verdict(outcome: _Raw | Failure, permission: str) -> Answer | Failure:
         return Answer(status, outcome.data, outcome.next)
     if status == 401:
         return Failure("permission", f"the server does not accept the token of `github-token`{said}", status)
-    if status == 403 and not _CLOSED.search(outcome.reason):
+    if status == 403 and (not outcome.reason or _DENIED.search(outcome.reason)):
         return Failure("permission", f"HTTP 403{said}: the token needs the permission `{permission}`", status)
     if status in (404, 410):
         return Failure("not_found", f"HTTP {status}{said}", status)
@@ -277,15 +290,9 @@ def _verdict(outcome: _Raw | Failure, permission: str) -> Answer | Failure:
     return Failure("unavailable", f"HTTP {status}{said}", status)
 
 
-def _given_up(outcome: _Raw | Failure, permission: str, wait: float, waited: float) -> Failure:
-    after = f"given up after {waited:.0f} s of waiting"
+def _given_up(outcome: _Raw | Failure, permission: str, wait: float, why: str) -> Failure:
     if isinstance(outcome, _Raw) and outcome.limited:
-        return Failure("rate_limit", f"rate limit: asked to wait {wait:.0f} s more; {after}", outcome.status)
+        return Failure("rate_limit", f"rate limit: asked to wait {wait:.0f} s more; given up {why}", outcome.status)
     failure = _verdict(outcome, permission)
     assert isinstance(failure, Failure)  # noqa: S101 - an answer is never waited for
-    return Failure(failure.kind, f"{failure.message}; {after}", failure.status)
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    return Failure(failure.kind, f"{failure.message}; given up {why}", failure.status)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import requests
 
 from evaluator.github.client import Client, Failure, FailureKind
+from evaluator.github.urls import Session
 
 _TRIES = 3
 _CHUNK = 1 << 16
@@ -60,14 +61,17 @@ def _stored(url: str, scheme: str, bounds: Bounds) -> bytes | Failure:
         return Failure("refused", "the server redirects to an address that is not https")
     try:
         # Without `auth`, requests would look for a login in a .netrc file.
-        with requests.get(
-            url,
-            headers={"User-Agent": "trapgate"},
-            auth=_nobody,
-            timeout=bounds.timeout,
-            stream=True,
-            allow_redirects=False,
-        ) as response:
+        with (
+            Session() as session,
+            session.get(
+                url,
+                headers={"User-Agent": "trapgate"},
+                auth=_nobody,
+                timeout=bounds.timeout,
+                stream=True,
+                allow_redirects=False,
+            ) as response,
+        ):
             if response.status_code == 200:
                 return _read(response, bounds)
             status = response.status_code

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeGuard
 from urllib.parse import urlsplit
@@ -19,8 +20,12 @@ DEFAULT_OUTPUT = "trapgate-results"
 DEFAULT_LABEL = "trapgate:accept"
 MODES = ("evaluate", "publish")
 
+_CODE = "action-environment"
+
 # Of the runner itself: with these one can write to its caches and ask for cloud credentials in the workflow's name.
 _RUNNER_SECRETS = re.compile(r"^(ACTIONS_.*|INPUT_GITHUB-TOKEN|GITHUB_TOKEN|GH_TOKEN)$")
+
+_UTC = re.compile(r"[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}(\.[0-9]{1,6})?Z")
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,8 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Environment:
-    """The runner's settings. `repository` is `owner/name`; the URLs have no trailing slash."""
+    """The runner's settings. `repository` is `owner/name`; the URLs have no trailing slash; `began`: when this run of
+    the action did."""
 
     api_url: str
     server_url: str
@@ -60,11 +66,24 @@ class Environment:
     runner_temp: Path
     output_file: Path
     summary_file: Path
+    began: datetime
     inputs: Inputs
 
 
-def read(environ: Mapping[str, str]) -> Environment:
-    """The settings in `environ`. Raises UserError `action-environment` that names every missing or malformed one."""
+class InputsError(UserError):
+    """Inputs are wrong, and they alone. `environment`: the settings, with the default in the place of each of these."""
+
+    def __init__(self, environment: Environment, *problems: Problem) -> None:
+        self.environment = environment
+        super().__init__(_CODE, *problems)
+
+
+def read(environ: Mapping[str, str], began: datetime | None = None) -> Environment:
+    """The settings in `environ`. `began`: when the run of the action did, now where it does so here.
+
+    Raises UserError `action-environment` that names every missing or malformed one: an InputsError where all of them
+    are inputs.
+    """
     reader = _Reader(environ)
     environment = Environment(
         api_url=reader.setting("GITHUB_API_URL", _url),
@@ -79,10 +98,13 @@ def read(environ: Mapping[str, str]) -> Environment:
         runner_temp=Path(reader.setting("RUNNER_TEMP", _folder)),
         output_file=Path(reader.setting("GITHUB_OUTPUT", _file)),
         summary_file=Path(reader.setting("GITHUB_STEP_SUMMARY", _file)),
+        began=began or datetime.now(UTC),
         inputs=reader.inputs(),
     )
     if reader.problems:
-        raise UserError("action-environment", *reader.problems)
+        raise UserError(_CODE, *reader.problems, *reader.wrong_inputs)
+    if reader.wrong_inputs:
+        raise InputsError(environment, *reader.wrong_inputs)
     return environment
 
 
@@ -92,11 +114,13 @@ def without_runner_secrets(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 class _Reader:
-    """Reads one variable after the other and collects what is wrong with them."""
+    """Reads one variable after the other and collects what is wrong with them: `problems` with settings of the runner,
+    `wrong_inputs` with inputs."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
         self.problems: list[Problem] = []
+        self.wrong_inputs: list[Problem] = []
 
     def setting(self, name: str, fault: Callable[[str], str | None] = lambda _: None) -> str:
         """The value of `name`; where it is missing or `fault` finds one, a problem is kept and the text returned."""
@@ -108,7 +132,8 @@ class _Reader:
         return value.rstrip("/") if fault is _url else value
 
     def inputs(self) -> Inputs:
-        """The inputs; an empty one is unset, since the runner passes every declared input."""
+        """The inputs; an empty one is unset, since the runner passes every declared input. Where a problem is kept, the
+        default stands in."""
         tasks = tuple(part.strip() for part in re.split(r"[,\n]", self._input("tasks") or "") if part.strip())
         return Inputs(
             config=self._path("config") or DEFAULT_CONFIG,
@@ -135,14 +160,16 @@ class _Reader:
         value = self._input(name)
         if value and (value.startswith("/") or ".." in Path(value).parts or "\0" in value):
             mend = "Give a path inside the workspace, such as `evals/trap.yaml`."
-            self.problems.append(Problem(f"input {name}", 0, 0, f"`{value}` leaves the workspace", mend))
+            self.wrong_inputs.append(Problem(f"input {name}", 0, 0, f"`{value}` leaves the workspace", mend))
+            return None
         return value
 
     def _mode(self) -> str:
         value = self._input("mode") or MODES[0]
         if value not in MODES:
             mend = f"Give {' or '.join(f'`{mode}`' for mode in MODES)}."
-            self.problems.append(Problem("input mode", 0, 0, f"`{value}` is no mode", mend))
+            self.wrong_inputs.append(Problem("input mode", 0, 0, f"`{value}` is no mode", mend))
+            return MODES[0]
         return value
 
     def _boolean(self, name: str, *, default: bool) -> bool:
@@ -150,13 +177,15 @@ class _Reader:
         if value is None:
             return default
         if value.lower() not in ("true", "false"):
-            self.problems.append(Problem(f"input {name}", 0, 0, f"`{value}` is neither `true` nor `false`"))
+            self.wrong_inputs.append(Problem(f"input {name}", 0, 0, f"`{value}` is neither `true` nor `false`"))
+            return default
         return value.lower() == "true"
 
 
 def _url(value: str) -> str | None:
     try:
         parts = urlsplit(value)
+        parts.port  # noqa: B018 - raises where it is none
     except ValueError:
         return f"`{value}` is not a URL"
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
@@ -185,3 +214,14 @@ def _file(value: str) -> str | None:
 def is_commit(value: object) -> TypeGuard[str]:
     """Whether `value` is a full git object id (SHA-1 or SHA-256)."""
     return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", value) is not None
+
+
+def utc(value: object) -> datetime | None:
+    """The time that `value` is, in ISO 8601 and UTC as GitHub writes it, with or without a fraction of a second; None
+    where it is none."""
+    if not isinstance(value, str) or not _UTC.fullmatch(value):
+        return None
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:  # of a month 13
+        return None

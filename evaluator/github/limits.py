@@ -25,7 +25,7 @@ def limited(status: int, headers: Mapping[str, str], reason: str) -> bool:
     return (
         "Retry-After" in headers
         or headers.get("X-RateLimit-Remaining") == "0"
-        or "secondary rate limit" in words
+        or "rate limit" in words
         or "abuse detection" in words
     )
 

@@ -25,6 +25,11 @@ def of_crash(text: str, commit: str) -> str:
     return _head("internal error", commit) + f"{prose(text)}\n"
 
 
+def of_cancelled(text: str, commit: str) -> str:
+    """Markdown: who stopped the run, and when."""
+    return _head("cancelled", commit) + f"{prose(text)}\n"
+
+
 def of_beginning(commit: str) -> str:
     """Markdown of a run that goes on."""
     return (

@@ -10,11 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
 
-from evaluator.errors import Problem, UserError
+from evaluator.errors import Problem, UserError, user_error
+from evaluator.github.client import Failure
 from evaluator.github.environment import Environment
 from evaluator.github.events import Activity
 
 CODE = "github-permission"
+RENEW = "Leave the input `github-token` out, so that it is the job's own token, or renew it."
 
 _ORDER = ("contents", "pull-requests", "issues", "actions")
 _LEVELS = ("read", "write")
@@ -43,6 +45,14 @@ class NoPermissionError(UserError):
             for each in missing
         ]
         super().__init__(CODE, *problems)
+
+
+def refused(failure: Failure, lack: Lack) -> UserError:
+    """The error for a token that GitHub refuses: a permission that it lacks, or (401) that it is none, which no
+    permission mends."""
+    if failure.status == 401:
+        return user_error(CODE, lack.why, where=lack.where, mend=RENEW)
+    return NoPermissionError(lack)
 
 
 class Checks:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import traceback
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from evaluator.config.types import Config
-from evaluator.errors import EXIT_CONFIGURATION, EXIT_INTERNAL, Problem, UserError
+from evaluator.errors import Problem
 from evaluator.github import files, no_verdict, permissions, tracking_issue
 from evaluator.github.annotations import announce
 from evaluator.github.client import Client
@@ -40,6 +40,9 @@ OUTPUTS = (
     "cost-usd",
 )
 
+# Bytes of the job summary for what may have to be said below the report.
+_SUMMARY_RESERVE = 20_000
+
 
 def outputs(run: Run, code: int, results: str) -> dict[str, str]:
     """The step's outputs; a figure that this run does not have is empty, never 0. `results`: path of results.json."""
@@ -67,9 +70,9 @@ def outputs(run: Run, code: int, results: str) -> dict[str, str]:
     }
 
 
-def reports(output: Path, run: Run, redactor: Redactor) -> None:
+def reports(output: Path, run: Run) -> None:
     """Writes what people read beside results.json, for a later step to upload."""
-    report_files.write(output, run, redactor.clean)
+    report_files.write(output, run)
 
 
 def result(
@@ -85,141 +88,96 @@ def result(
     """Publishes a run. `config`: trap.yaml as the checkout has it. Outputs and summary come first, so that a comment
     that fails takes nothing with it."""
     inputs, run = environment.inputs, settled.run
-    shown = redactor.clean(terminal.render(run))
+    shown = terminal.render(run)
     with log.group("Report"):
         log.outside(shown)
     if settled.problem is not None:
-        log.problem(_redacted(settled.problem, redactor), title="trapgate: baseline not moved", inside=False)
+        log.problem(redacted(settled.problem, redactor), title="trapgate: baseline not moved", inside=False)
     files.write_outputs(environment.output_file, outputs(run, settled.code, f"{inputs.output}/results.json"))
     summary = environment.summary_file
-    text = summary_report.render(run, max_bytes=files.summary_room(summary))
-    files.append_summary(summary, redactor.clean(text))
+    text = summary_report.render(run, max_bytes=max(0, files.summary_room(summary) - _SUMMARY_RESERVE))
+    files.append_summary(summary, text)
     announce(environment, config, run, log, redactor)
-    _comment(environment, activity, client, lambda most: comment_report.render(run, max_bytes=most), log, redactor)
-    tracking_issue.publish(environment, activity, client, run, log, redactor)
+    comment(environment, activity, client, lambda most: comment_report.render(run, max_bytes=most), log)
+    tracking_issue.publish(environment, activity, client, run, log)
     # Last, and in no group: what a reader opens the log for.
     log.outside(terminal.first_lines(shown))
 
 
-def beginning(environment: Environment, activity: Activity, client: Client, redactor: Redactor) -> None:
+def beginning(environment: Environment, activity: Activity, client: Client) -> None:
     """Puts a comment that there is no verdict yet in the place of one on an earlier commit.
 
     Raises NoPermissionError where the token may not comment: the run would be paid for, and its report would not reach
     the pull request. Whatever else stands in the way may be gone at the end, when it is tried again and told.
     """
     commit = activity.head_sha or environment.sha
-    posted = _post(environment, activity, client, lambda _: no_verdict.of_beginning(commit), redactor)
+    posted = _post(environment, activity, client, lambda _: no_verdict.of_beginning(commit))
     if isinstance(posted, NotPosted) and posted.lacks:
         instead = "or do without one: `comment: false`"
         raise NoPermissionError(Lack(posted.lacks, posted.why.rstrip("."), "input comment", instead))
 
 
-def user_error(
-    environment: Environment, activity: Activity, client: Client, error: UserError, log: Log, redactor: Redactor
-) -> None:
-    """Publishes what the user has to mend: an annotation for each problem, and all of them in summary and comment."""
-    error = permissions.completed(error, permissions.needed(environment, activity))
-    lines = _to_add(error.needed) if isinstance(error, NoPermissionError) else ""
-    # Before anything is escaped: a secret is known by its value.
-    error = UserError(error.code, *(_redacted(problem, redactor) for problem in error.problems))
-    for problem in error.problems:
-        inside = _inside(environment.workspace, problem.file)
-        log.problem(problem, title=f"trapgate: {error.code}", inside=inside)
-    files.append_summary(
-        environment.summary_file,
-        f"## trapgate: configuration error (`{error.code}`)\n\nThere is no verdict.\n\n{_verbatim(str(error))}{lines}",
-    )
-    no_result(environment.output_file, EXIT_CONFIGURATION)
-    commit = activity.head_sha or environment.sha
-    _comment(environment, activity, client, lambda most: no_verdict.of_error(error, commit, most), log, redactor)
-
-
-def crash(
-    environment: Environment, activity: Activity, client: Client, error: BaseException, log: Log, redactor: Redactor
-) -> None:
-    """Publishes a bug of ours. The comment may be what broke, so it comes last and may fail."""
-    text = crash_text(error)
-    log.error(text, title="trapgate: internal error")
-    files.append_summary(
-        environment.summary_file, f"## trapgate: internal error\n\nThere is no verdict.\n\n{_verbatim(text)}"
-    )
-    no_result(environment.output_file, EXIT_INTERNAL)
-    commit = activity.head_sha or environment.sha
-    try:
-        _comment(environment, activity, client, lambda _: no_verdict.of_crash(text, commit), log, redactor)
-    except Exception as broken:
-        log.warning(f"The comment could not be written: {type(broken).__name__}.", title="trapgate: no comment")
-
-
-def crash_text(error: BaseException) -> str:
-    """What broke and where. Not the exception's message, which may quote a secret or a model."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"Internal error: {type(error).__name__}{place}. This is a fault of trapgate, not of the change. Report it."
-
-
 def no_result(output_file: Path, code: int) -> None:
-    """Writes the outputs of a step that has no verdict."""
-    files.write_outputs(output_file, dict.fromkeys(OUTPUTS, "") | {"exit-code": str(code)})
+    """Writes the outputs of a step that has no verdict, or removes those that tell one."""
+    try:
+        files.write_outputs(output_file, dict.fromkeys(OUTPUTS, "") | {"exit-code": str(code)})
+    except OSError:  # a full disk has room for a file of nothing
+        os.truncate(output_file, 0)
+        raise
 
 
-def _comment(
+def comment(
     environment: Environment,
     activity: Activity,
     client: Client,
     text: Callable[[int], str],
     log: Log,
-    redactor: Redactor,
 ) -> None:
     """Posts what `text` gives for at most so many bytes, where the event and the inputs allow a comment: in place of
     the former one, which would else go on telling the verdict of another commit."""
-    posted = _post(environment, activity, client, text, redactor)
+    posted = _post(environment, activity, client, text)
     if isinstance(posted, NotPosted):
         _not_posted(environment, activity, posted, log)
     elif isinstance(posted, Superseded):
-        why = f"The comment tells of {posted.commit[:12]}, the head of the pull request by now, and stays as it is."
-        files.append_summary(environment.summary_file, f"\n## Comment\n\n{_verbatim(why)}")
-        log.line(why)
+        files.append_summary(environment.summary_file, f"\n## Comment\n\n{verbatim(posted.why)}")
+        log.line(posted.why)
     elif posted is not None:
         log.line(f"Comment: {posted.url}")
         files.write_outputs(environment.output_file, {"comment-url": posted.url})
 
 
 def _post(
-    environment: Environment, activity: Activity, client: Client, text: Callable[[int], str], redactor: Redactor
+    environment: Environment, activity: Activity, client: Client, text: Callable[[int], str]
 ) -> Posted | Superseded | NotPosted | None:
     inputs = environment.inputs
     if not activity.comment or not inputs.comment or activity.pull_request is None:
         return None
     mark = marker(inputs.config, environment.job, inputs.model, inputs.tasks)
-    commit = activity.head_sha or environment.sha
-    sticky = Sticky(client, environment.repository, activity.pull_request, mark, inputs.token or "", commit)
-    return sticky.post(redactor.clean(text(room(mark))))
+    commit, token = activity.head_sha or environment.sha, inputs.token or ""
+    sticky = Sticky(client, environment.repository, activity.pull_request, mark, token, commit, environment.began)
+    return sticky.post(text(room(mark)))
 
 
 def _not_posted(environment: Environment, activity: Activity, posted: NotPosted, log: Log) -> None:
     needed = permissions.needed(environment, activity) if posted.lacks else ()
-    lines = _to_add(needed) if needed else ""
-    files.append_summary(environment.summary_file, f"\n## Comment\n\n{_verbatim(posted.why)}{lines}")
+    lines = to_add(needed) if needed else ""
+    files.append_summary(environment.summary_file, f"\n## Comment\n\n{verbatim(posted.why)}{lines}")
     mend = f" Add to the job: `{permissions.line(needed)}`." if needed else ""
     log.warning(posted.why + mend, title="trapgate: no comment")
 
 
-def _to_add(needed: tuple[str, ...]) -> str:
-    return f"\n\nAdd to the job:\n\n{_verbatim(permissions.block(needed))}"
+def to_add(needed: tuple[str, ...]) -> str:
+    """Markdown: the lines that grant a job what it needs."""
+    return f"\n\nAdd to the job:\n\n{verbatim(permissions.block(needed))}"
 
 
-def _redacted(problem: Problem, redactor: Redactor) -> Problem:
+def redacted(problem: Problem, redactor: Redactor) -> Problem:
+    """`problem` without secrets."""
     clean = redactor.clean
     return replace(problem, file=clean(problem.file), message=clean(problem.message), mend=clean(problem.mend))
 
 
-def _inside(workspace: Path, file: str) -> bool:
-    """Whether GitHub can show an annotation on `file`."""
-    return bool(file) and not Path(file).is_absolute() and (workspace / file).is_file()
-
-
-def _verbatim(text: str) -> str:
+def verbatim(text: str) -> str:
     """Text from anywhere as an indented code block, in which Markdown has no meaning."""
     return "".join(f"    {line}\n" for line in text.splitlines())
 

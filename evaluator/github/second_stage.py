@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
@@ -19,11 +20,12 @@ from evaluator.github.commands import Log
 from evaluator.github.comments import NotPosted, Sticky, Superseded, marker, room
 from evaluator.github.environment import Environment
 from evaluator.github.foreign_result import Report
-from evaluator.github.permissions import Lack, NoPermissionError
+from evaluator.github.permissions import CODE, RENEW, Lack, NoPermissionError
 from evaluator.github.publish import no_result
 from evaluator.github.workflow_run import FirstRun
 from evaluator.redaction import Redactor
 from evaluator.reports.escape import code, log_text, prose
+from evaluator.reports.reported import without_signs
 
 ACTIONS, COMMENTS = "actions: read", "pull-requests: write"
 
@@ -81,8 +83,8 @@ def _say(ending: Ending, log: Log, redactor: Redactor) -> None:
 
 
 def _line(ending: Ending) -> str:
-    about = f"{code(ending.artifact)}: " if ending.artifact else ""
-    return f"- {about}{prose(ending.text)}\n"
+    about = f"{code(without_signs(ending.artifact))}: " if ending.artifact else ""
+    return f"- {about}{prose(without_signs(ending.text))}\n"
 
 
 class _UnavailableError(Exception):
@@ -216,10 +218,12 @@ class _Stage:
         if not settings.inputs.comment:
             return Ending("nothing", "The report is in this summary alone (`comment: false`).", artifact.name)
         mark = self._mark(artifact)
-        sticky = Sticky(self._client, settings.repository, number, mark, settings.inputs.token or "", run.commit)
+        began = run.began or datetime.now(UTC)
+        token = settings.inputs.token or ""
+        sticky = Sticky(self._client, settings.repository, number, mark, token, run.commit, began)
         posted = sticky.post(self._redactor.clean(report.comment))
         if isinstance(posted, Superseded):
-            return Ending("nothing", f"The comment speaks of a newer commit, {posted.commit[:12]}.", artifact.name)
+            return Ending("nothing", posted.why, artifact.name)
         if isinstance(posted, NotPosted):
             if posted.lacks:
                 raise NoPermissionError(Lack(COMMENTS, posted.why, _WHERE))
@@ -231,12 +235,7 @@ class _Stage:
             return found
         why = f"{what}: {found.message.rstrip('.')}"
         if found.status == 401:
-            raise user_error(
-                "github-permission",
-                why,
-                where="input github-token",
-                mend="Leave the input out, so that it is the job's own token.",
-            )
+            raise user_error(CODE, why, where="input github-token", mend=RENEW)
         # GitHub answers 404 where a token may not even know that there is something.
         if found.kind in ("permission", "not_found"):
             raise NoPermissionError(Lack(permission, why, _WHERE))

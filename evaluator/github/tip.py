@@ -32,7 +32,7 @@ def _of_merge(client: Client, repository: str, activity: Activity, commit: str) 
     found = merges.parents(client, repository, commit)
     if isinstance(found, Failure):
         if found.kind == "permission":
-            raise base.no_permission(found.message)
+            raise base.no_permission(found)
         return None
     return found[0] if len(found) == 2 and found[1] == activity.head_sha else None
 
@@ -40,5 +40,5 @@ def _of_merge(client: Client, repository: str, activity: Activity, commit: str) 
 def _of_branch(client: Client, repository: str, branch: str) -> str | Failure:
     found = GitData(client, repository).head(branch)
     if isinstance(found, Failure) and found.kind in ("permission", "not_found"):
-        raise base.no_permission(found.message)
+        raise base.no_permission(found)
     return Failure("malformed", f"there is no branch {branch}") if found is None else found

@@ -16,7 +16,6 @@ from evaluator.github.comments import LONGEST_BODY, marker
 from evaluator.github.environment import Environment
 from evaluator.github.events import Activity
 from evaluator.github.permissions import Lack, NoPermissionError
-from evaluator.redaction import Redactor
 from evaluator.reports import comment as comment_report
 from evaluator.reports.escape import code, shorten, visible
 from evaluator.reports.headline import headline
@@ -49,7 +48,7 @@ def check(settings: Environment, activity: Activity, client: Client) -> None:
         )
 
 
-def publish(settings: Environment, activity: Activity, client: Client, run: Run, log: Log, redactor: Redactor) -> None:
+def publish(settings: Environment, activity: Activity, client: Client, run: Run, log: Log) -> None:
     """Opens the issue of this run's configuration and job or writes it anew; where the run passes, closes it."""
     if not wanted(settings, activity):
         return
@@ -59,9 +58,9 @@ def publish(settings: Environment, activity: Activity, client: Client, run: Run,
     if run.verdict == "pass":
         told = issue.close(f"A scheduled run of {code((run.commit or settings.sha)[:12])} passes.")
     else:
-        title = shorten(visible(redactor.clean(f"trapgate: {run.verdict} — {headline(run)}")), _LONGEST_TITLE)
+        title = shorten(visible(f"trapgate: {run.verdict} — {headline(run)}"), _LONGEST_TITLE)
         room = LONGEST_BODY - len(mark) - 1
-        told = issue.keep(title, redactor.clean(comment_report.render(run, max_bytes=room)))
+        told = issue.keep(title, comment_report.render(run, max_bytes=room))
     if isinstance(told, Failure):
         _not_kept(settings, activity, told, log)
     elif told:
@@ -114,6 +113,8 @@ class TrackingIssue:
 
     def _open(self) -> list[int] | Failure:
         """Numbers of one's own open issues with the marker. GitHub lists pull requests among the issues."""
+        if self._author.failure is not None:
+            return self._author.failure
         issues = self._client.items(self._path, permission=PERMISSION, params={"state": "open"})
         if isinstance(issues, Failure):
             return issues
@@ -145,5 +146,7 @@ def _not_kept(settings: Environment, activity: Activity, failure: Failure, log: 
     why = f"The tracking issue could not be written: {failure.message.rstrip('.')}."
     if _lacks(failure):
         why += f" Add to the job: `{permissions.line(permissions.needed(settings, activity))}`."
+    elif failure.status == 401:
+        why += f" {permissions.RENEW}"
     files.append_summary(settings.summary_file, f"\n## Tracking issue\n\n    {why}\n")
     log.warning(why, title=_TITLE)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from evaluator.errors import UserError, user_error
-from evaluator.github.environment import is_commit
+from evaluator.github.environment import is_commit, utc
 
 EVENT = "workflow_run"
 
@@ -23,7 +24,8 @@ _WHERE = "GITHUB_EVENT_PATH"
 @dataclass(frozen=True)
 class FirstRun:
     """`event`: what started it; `owner`: login of whom `repository`, that of its head, belongs to, both empty where it
-    is deleted; `fork`: that is not this repository; `conclusion`: how it ended, in GitHub's word."""
+    is deleted; `fork`: that is not this repository; `conclusion`: how it ended, in GitHub's word; `began`: when it was
+    started, a second attempt anew, None where the event does not say."""
 
     id: int
     event: str
@@ -34,6 +36,7 @@ class FirstRun:
     fork: bool
     dependabot: bool
     conclusion: str
+    began: datetime | None
 
     @property
     def by(self) -> str:
@@ -70,6 +73,7 @@ def read(event_name: str, event: Mapping[str, Any], repository: str) -> FirstRun
         fork=head != repository,
         dependabot=_DEPENDABOT in actors,
         conclusion=word if re.fullmatch("[a-z_]{1,40}", word := _text(run, "conclusion")) else "unknown",
+        began=utc(at(run, "run_started_at")) or utc(at(run, "created_at")),
     )
 
 

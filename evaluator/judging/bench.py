@@ -55,6 +55,11 @@ class Bench:
         judges = {f"judge of {name}": seat.own.version for name, seat in self._seats.items()}
         return judges | ({"isolation": ", ".join(self._isolation.means)} if self._isolation is not None else {})
 
+    @property
+    def deciding(self) -> dict[str, str]:
+        """Task name → version, of each judge whose verdict counts."""
+        return {name: seat.own.version for name, seat in self._seats.items() if seat.own.decides}
+
     def witnessed(self) -> dict[str, list[CanaryResult]]:
         """Task name → its judge before the expected answers, their mutants and nothing."""
         self._judge([(s, Asked(w.case_id, w.transcript)) for s in self._seats.values() for w in witnesses.of(s.task)])

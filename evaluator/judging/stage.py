@@ -47,6 +47,18 @@ def first_lines(bench: Bench, baseline: BaselineState | None) -> list[Reason]:
     return [Reason(kind="note", text=text) for text in said]
 
 
+def other_judges(bench: Bench, baseline: BaselineState | None) -> dict[str, str]:
+    """Task name → in words, what is another about the judge that decides there than in the baseline."""
+    if not isinstance(baseline, Found):
+        return {}
+    before = baseline.baseline.run.fingerprint.scorers
+    return {
+        name: f"{before[key]} → {version}"
+        for name, version in bench.deciding.items()
+        if before.get(key := f"judge of {name}", version) != version
+    }
+
+
 def rulers(
     bench: Bench, tasks: Sequence[Task], made: Mapping[str, Sequence[Made]], baseline: BaselineState | None
 ) -> dict[str, Ruler]:

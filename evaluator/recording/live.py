@@ -92,6 +92,7 @@ def record(
         environ=environ,
         stop=stop,
         started=began,
+        masks=True,
     )
     answered = sum(isinstance(each.result, Transcript) for each in outcomes)
     lost = Counter(each.result.kind for each in outcomes if isinstance(each.result, Infrastructure))

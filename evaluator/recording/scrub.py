@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from evaluator.redaction import MASK, Redactor
+from evaluator.redaction import MASK, Redactor, free
 
 # Keys as their issuers write them. Several may stand in a row: one that is masked makes a boundary for the next.
 _KEY = (
@@ -68,7 +68,7 @@ class Scrubber:
         if isinstance(value, dict):
             members: dict[str, Any] = {}
             for key, item in value.items():
-                members[_free(self.text(key), members)] = self.value(item)
+                members[free(self.text(key), members)] = self.value(item)
             return members
         return value
 
@@ -85,11 +85,3 @@ def scrub(value: Any, environ: Mapping[str, str]) -> tuple[Any, int]:
     """A JSON value without its secrets, and how many were masked."""
     scrubber = Scrubber(environ)
     return scrubber.value(value), scrubber.masked
-
-
-def _free(key: str, taken: Mapping[str, Any]) -> str:
-    number, free = 1, key
-    while free in taken:
-        number += 1
-        free = f"{key} ({number})"
-    return free

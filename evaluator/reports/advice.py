@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from evaluator.gate import acceptable
 from evaluator.reports import evidence as proof
-from evaluator.reports import words
+from evaluator.reports import unanswered, words
 from evaluator.reports.causes import has_dropped
 from evaluator.reports.escape import shorten
 from evaluator.reports.models import all_runs
@@ -14,6 +15,10 @@ from evaluator.reports.witnesses import control_arm, decisive, is_unexplained, v
 from evaluator.results import Candidate, RuleResult, Run, VerdictWord
 
 _MODEL_BYTES = 120
+# Accepted by a command alone, which asks no label.
+_BY_COMMAND = frozenset({("drift", "validator"), ("drift", "source")})
+# In the reason of a run that had no key and could therefore not decide.
+_KEYLESS = ("No model was asked, and ", "this change, which has no key,")
 
 
 def advice(run: Run) -> list[str]:
@@ -46,9 +51,11 @@ def _of_regression(run: Run, fallen: Sequence[RuleResult]) -> Iterator[str]:
         yield _of_models(words.WORSE_MODEL, other)
         return
     if _only_anchored(fallen):
-        yield words.NO_RATCHET
+        yield words.NO_RATCHET if _may_be_accepted(run) else words.WIN_BACK
     elif vouched:
-        yield words.CHANGE_IS_CAUSE
+        yield words.CHANGE_IS_CAUSE if _may_be_accepted(run) else words.CHANGE_ALONE_IS_CAUSE
+    elif not is_unexplained(run):
+        yield words.ADVICE["drift", run.layer] if run.layer in ("provider", "model") else words.MEND
     if is_unexplained(run):
         yield words.ASK_AGAIN
 
@@ -61,6 +68,12 @@ def _by_kind(run: Run) -> Iterator[str]:
         kinds = {"provider": None} | kinds
         for kind in ("coverage", "rule"):  # what was not scored is what the provider refused
             kinds.pop(kind, None)
+    if _is_without_key(run):
+        yield words.WITHOUT_KEY
+        for kind in ("coverage", "baseline", "rule"):
+            kinds.pop(kind, None)
+    elif "coverage" in kinds and (failure := unanswered.leading(run)) is not None:
+        yield from _of_failure(failure, kinds)
     if "canary" in kinds:  # first of all the validators have to be right where it is known what is right
         kinds.pop("validator", None)
     known: list[tuple[VerdictWord, str]] = [(run.verdict, kind) for kind in kinds]
@@ -69,11 +82,36 @@ def _by_kind(run: Run) -> Iterator[str]:
     yield from (_of_kind(run, each) for each in known if each in words.ADVICE)
 
 
+def _of_failure(failure: unanswered.Failure, kinds: dict[str, None]) -> Iterator[str]:
+    """In the place of what is said where several things are missing."""
+    if failure.is_total:  # what no rule has a value for is what was not scored
+        kinds.pop("rule", None)
+    if failure.message.startswith(unanswered.NO_KEY):
+        names = shorten(failure.message.removeprefix(unanswered.NO_KEY), _MODEL_BYTES).split(" or ")
+        yield words.SET_KEY.format(names=" or ".join(f"`{name}`" for name in names))
+    elif failure.kind in words.UNANSWERED:
+        yield words.UNANSWERED[failure.kind]
+    else:
+        return
+    kinds.pop("coverage")
+
+
+def _is_without_key(run: Run) -> bool:
+    """Whether a run decides nothing for want of a key that its author cannot give it."""
+    texts = [reason.text for reason in run.reasons if reason.kind == "coverage" and reason.task is None]
+    return run.verdict == "inconclusive" and any(part in text for text in texts for part in _KEYLESS)
+
+
+def _may_be_accepted(run: Run) -> bool:
+    """Whether the label would be taken, but for who sets it. A pass may be accepted by command."""
+    return run.verdict == "pass" or not acceptable(run)
+
+
 def _of_kind(run: Run, kind: tuple[VerdictWord, str]) -> str:
     other = _candidate(run)
     if kind == ("drift", "model") and has_dropped(run):
         return f"{words.MODEL_FELL}; {words.LIVE_WITH_IT}." if other is None else f"{words.MODEL_FELL}."
-    if kind not in words.MEANT:
+    if kind not in words.MEANT or not (_may_be_accepted(run) or kind in _BY_COMMAND):
         return words.ADVICE[kind]
     meant = words.MEANT[kind] if other is None else _of_models(words.MEANT_MODEL, other)
     return f"{words.ADVICE[kind]} {meant}"

@@ -1,7 +1,8 @@
 """Fitting a report into a number of bytes: details go first, then long lists are cut, then slices, what is below the
-table of the models about those beside the first, and the rest.
+table of the models about those beside the first, rows of the metric table that no verdict rests on, and the rest.
 
-The verdict, its reasons, the table of the models and the metric table are never given up for anything below them.
+The verdict, its reasons, the table of the models and the rows of rules that do not hold are never given up for anything
+below them.
 """
 
 from __future__ import annotations
@@ -10,23 +11,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from evaluator.reports.escape import shorten
+from evaluator.reports.numbers import counted
 from evaluator.reports.view_model import CaseRow, CoverageRow, Duels, FindingRow, Listing, NamedList, View
+from evaluator.reports.words import OUTCOMES
 
 _ALL = 10**9
 _DUELS = 10  # rows of a task in the table of two models
 _ROW_BYTES = 20  # of the emptiest row of a table of cases
+_UNMET = [OUTCOMES[outcome].sign for outcome in ("fail", "inconclusive")]
 _CUT_NOTE = "\n\n… cut here: this is the most that fits. All of it is in results.json.\n"
 
 
 @dataclass(frozen=True)
 class Level:
-    """How much is shown: findings of a case, bytes of a value, rows of a list, names in a row, and whether slices and
-    the sections of the other models."""
+    """How much is shown: findings of a case, bytes of a value, rows of a list, names in a row, rows of the metric table
+    (at least those of rules that do not hold), and whether slices and the sections of the other models."""
 
     findings: int = _ALL
     value_bytes: int = 400
     rows: int = _ALL
     names: int = _ALL
+    figures: int = _ALL
     slices: bool = True
     beside: bool = True
 
@@ -41,14 +46,16 @@ LEVELS = (
     Level(findings=1, value_bytes=60, rows=25, names=25, slices=False),
     Level(findings=1, value_bytes=60, rows=25, names=25, slices=False, beside=False),
     Level(findings=1, value_bytes=60, rows=5, names=5, slices=False, beside=False),
-    Level(rows=0, names=0, slices=False, beside=False),
+    Level(findings=1, value_bytes=60, rows=5, names=5, figures=10, slices=False, beside=False),
+    Level(rows=0, names=0, figures=10, slices=False, beside=False),
 )
 
 
 def fit(view: View, render: Callable[[View], str], max_bytes: int) -> str:
     """The fullest rendering of `view` that has at most `max_bytes` bytes in UTF-8.
 
-    Where even verdict, reasons and metric table are too long (hundreds of tasks), they are cut at the end of a line.
+    Where even verdict, reasons and rules that do not hold are too long (hundreds of them), they are cut at the end of a
+    line. Empty where there is no room for the note that says so.
     """
     text = ""
     for level in LEVELS:
@@ -74,7 +81,7 @@ def reduce(view: View, level: Level) -> View:
     if level == LEVELS[0]:
         return view
     return replace(
-        view,
+        _figures(view, level),
         other_figures=view.other_figures.first(level.rows),
         validator_drift=view.validator_drift.first(level.rows),
         regressed=_cases(view.regressed, level),
@@ -95,6 +102,21 @@ def reduce(view: View, level: Level) -> View:
         beside=[reduce(other, level) for other in view.beside] if level.beside else [],
         shortened=True,
     )
+
+
+def _figures(view: View, level: Level) -> View:
+    """The first rows of the metric table, where those of rules that do not hold stand, and what is said of their
+    tasks."""
+    rows = view.figures[: max(level.figures, sum(row.sign in _UNMET for row in view.figures))]
+    more = len(view.figures) - len(rows)
+    if not more:
+        return view
+    tasks = {row.task for row in rows}
+    sentences = [sentence for sentence in view.sentences if sentence.task in tasks]
+    said = f"… and {counted(more, 'more row')} of figures"
+    if left := len(view.sentences) - len(sentences):
+        said += f", and what can be said of {counted(left, 'more task')}"
+    return replace(view, figures=rows, sentences=sentences, facts=[said, *view.facts])
 
 
 def _cases(cases: Listing[CaseRow], level: Level) -> Listing[CaseRow]:
@@ -142,7 +164,7 @@ def _names(rows: Listing[NamedList], level: Level) -> Listing[NamedList]:
 def _cut(text: str, max_bytes: int) -> str:
     room = max_bytes - len(_CUT_NOTE.encode()) - len("\n\n</details>")
     if room < 0:
-        raise ValueError(f"a report does not fit into {max_bytes} bytes")
+        return ""
     kept = text.encode()[:room].decode("utf-8", "ignore")
     kept = kept.rpartition("\n")[0]
     # Text from outside never begins a line.

@@ -11,6 +11,7 @@ from evaluator.reports.figures import comparison_of
 from evaluator.reports.models import all_runs, whose
 from evaluator.reports.phrases import ended, lowered, trimmed
 from evaluator.reports.verdict import layer_of, verdict_of
+from evaluator.reports.words import CAUSES
 from evaluator.results import CanaryResult, Reason, RuleResult, Run
 
 _SAID_BYTES = 80
@@ -19,6 +20,17 @@ _MOST_CASES = 3
 _LAYERS = ("canary", "validator", "source", "provider", "model")
 _OPEN = ("coverage", "comparison")
 _WORSE = ("rule", "floor", "critical")
+
+
+def first_cause(run: Run) -> Reason | None:
+    """The reason that the first line says: the first one that can cause such a verdict, else the first one."""
+    known = [reason for reason in run.reasons if reason.kind != "note"]
+    return next((reason for reason in known if is_cause(run, reason)), known[0] if known else None)
+
+
+def is_cause(run: Run, reason: Reason) -> bool:
+    """Whether a reason can cause the verdict."""
+    return reason.kind in CAUSES[run.verdict]
 
 
 def in_words(run: Run, reason: Reason) -> str:
@@ -50,9 +62,9 @@ def has_dropped(run: Run) -> bool:
     return any(_drop(run, each) for each in all_runs(run))
 
 
-def besides(run: Run, first: Reason) -> str:
+def besides(run: Run, first: Reason | None) -> str:
     """ "besides, pass_rate fell 1.00 → 0.45 (6 of 11 cases regressed, p = 0.016)": a proven drop beside what is
-    missing, without the task where `first` has named it; empty where there is none."""
+    missing, without the task where the first line has named it by `first`; empty where there is none."""
     if run.verdict != "inconclusive":
         return ""
     for each in all_runs(run):
@@ -60,7 +72,8 @@ def besides(run: Run, first: Reason) -> str:
             if rule.evidence is None or not proof.is_proven(rule):
                 continue
             said = movements.fallen(rule, rule.evidence)
-            is_named = not run.beside and rule.task is not None and first.text.startswith(f"{rule.task}: ")
+            named = first.text if first is not None and not run.beside else ""
+            is_named = rule.task is not None and named.startswith(f"{rule.task}: ")
             return f"besides, {whose(run, each)}{said.removeprefix(f'{rule.task} ') if is_named else said}"
     return ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluator.reports import causes, movements, numbers
+from evaluator.reports import causes, movements, numbers, unanswered
 from evaluator.reports import evidence as proof
 from evaluator.reports.cases import scored
 from evaluator.reports.escape import shorten
@@ -10,7 +10,7 @@ from evaluator.reports.figures import compared_nothing, comparison_of, headline_
 from evaluator.reports.models import all_runs, verdicts, whose
 from evaluator.reports.phrases import ended, lowered, trimmed
 from evaluator.reports.witnesses import control_arm, is_unexplained, vouches_for_change
-from evaluator.reports.words import CAUSES, LAYERS, MOVED
+from evaluator.reports.words import LAYERS, MOVED
 from evaluator.results import Acceptance, Reason, RuleResult, Run, TaskResult
 
 _PARTS = {"system": "the system prompt", "model": "the model", "structured": "how structure is asked for"}
@@ -26,21 +26,22 @@ def headline(run: Run) -> str:
     """Why the verdict is what it is, without a full stop."""
     if run.verdict == "pass":
         return _passed(run)
-    first = _first_cause(run)
+    first = causes.first_cause(run)
     if first is None:
         return "no reason was recorded"
-    layer, cause = _layer(run, first), causes.in_words(run, first)
+    failure = unanswered.said(run)
+    layer, cause = _layer(run, first), failure or causes.in_words(run, first)
     if run.verdict == "drift" and cause.lower().startswith(("the provider moved", "the model moved")):
         cause = cause.partition(": ")[2] or cause  # said by the layer already
     parts = [": ".join(part for part in (layer, cause) if part)]
-    if fell := causes.besides(run, first):
+    if fell := causes.besides(run, None if failure else first):
         parts.append(fell)
     if run.verdict == "drift" and "model" in (run.layer, first.kind) and causes.has_held(run):
         parts.append("nothing got worse")
     if said := control_arm(run) if is_unexplained(run) else None:
         why = lowered(trimmed(shorten(said.text, _CONTROL_BYTES)))
         parts.append(f"which layer moved is not known: {why}")
-    others = sum(_is_cause(run, reason) for reason in run.reasons) - 1
+    others = sum(causes.is_cause(run, reason) for reason in run.reasons) - (not failure)
     if others > 0:
         parts.append(f"{numbers.counted(others, 'more reason')} below")
     return "; ".join(parts)
@@ -64,7 +65,7 @@ def _refuses_schema(run: Run) -> bool:
 def reasons(run: Run) -> list[str]:
     """Every reason of the verdict, in words; empty where the headline has said it all."""
     texts = [causes.listed(run, reason) for reason in run.reasons if reason.kind != "note"]
-    return texts if len(texts) > 1 else []
+    return texts if len(texts) > 1 or unanswered.leading(run) is not None else []
 
 
 def notes(run: Run) -> list[str]:
@@ -175,12 +176,3 @@ def _possible(rule: RuleResult) -> str:
         value = numbers.figure(rule.metric, rule.now)
         return f"{movements.name(rule)} {value} may lie beyond its limit ({', '.join(limits(rule))})"
     return trimmed(rule.text)
-
-
-def _first_cause(run: Run) -> Reason | None:
-    known = [reason for reason in run.reasons if reason.kind != "note"]
-    return next((reason for reason in known if _is_cause(run, reason)), known[0] if known else None)
-
-
-def _is_cause(run: Run, reason: Reason) -> bool:
-    return reason.kind in CAUSES[run.verdict]

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
 from evaluator.reports.escape import shorten, visible
-from evaluator.reports.junit_tests import GATE, Suite, Test, suites
+from evaluator.reports.junit_tests import GATE, VERDICT, Outcome, Suite, Test, suites
 from evaluator.results import Run
 
 _NAME_BYTES = 400
@@ -28,9 +29,19 @@ _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def render(run: Run) -> str:
     """The document. Names and messages are what they were, but for what XML cannot hold, which is spelt as an escape
     (`\\u0007`), and for what is too long."""
+    return _document(suites(run), _timestamp(run.started))
+
+
+def no_verdict(word: str, text: str, started: str = "") -> str:
+    """The document of a run without a verdict: one error. `word`: its type; `text`: why, the message in its first
+    line; `started`: ISO 8601."""
+    why = Outcome("error", word, text.partition("\n")[0], text)
+    return _document([Suite(GATE, [Test(VERDICT, why)], {})], _timestamp(started))
+
+
+def _document(found: Iterable[Suite], started: str) -> str:
     root = ET.Element("testsuites")
-    started = _timestamp(run.started)
-    for number, suite in enumerate(suites(run)):
+    for number, suite in enumerate(found):
         _add_suite(root, suite, number, started)
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'

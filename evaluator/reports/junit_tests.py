@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from evaluator.gate import exit_code
-from evaluator.reports import cases, numbers
+from evaluator.reports import cases, numbers, unanswered
 from evaluator.reports.figures import comparison_of
 from evaluator.reports.models import all_runs, model_of, whose
 from evaluator.reports.one_line import finding_text
@@ -111,7 +111,8 @@ def _verdict(run: Run) -> Outcome:
     if run.verdict == "pass":
         return PASSED
     reasons = [reason.text for reason in run.reasons if reason.kind != "note"]
-    message = f"{words(run)}: {reasons[0]}" if reasons else words(run)
+    first = unanswered.said(run) or (reasons[0] if reasons else "")
+    message = f"{words(run)}: {first}" if first else words(run)
     if run.accepted is not None:
         return Outcome("skipped", run.verdict, message, text)
     return Outcome("error" if run.verdict == "inconclusive" else "failure", run.verdict, message, text)
@@ -120,7 +121,10 @@ def _verdict(run: Run) -> Outcome:
 def _canaries(run: Run) -> Iterator[tuple[str, Outcome]]:
     for canary in run.canaries.cases:
         said = f"expected {canary.expected}, got {canary.got}"
-        yield f"canary {canary.id}", PASSED if canary.ok else Outcome("failure", "canary", said)
+        if not canary.ok:
+            yield f"canary {canary.id}", Outcome("failure", "canary", said)
+    if held := sum(canary.ok for canary in run.canaries.cases):
+        yield f"canaries ({held})", PASSED
     if not run.canaries.cases:
         yield "canaries", Outcome("error", "canary", "no canary was scored, so nothing vouches for the validators")
 

@@ -52,7 +52,7 @@ def _all_sections(view: View) -> Iterator[Section]:
     else:
         yield replace(tables.cases(_failed_title(view), view.failed), listed=True)
     yield replace(tables.flips(view.flips), listed=True)
-    yield tables.cases("Newly fixed cases", view.fixed)
+    yield tables.cases("Newly fixed cases", view.fixed, before=True)
     yield tables.figures("Other figures", view.other_figures)
     yield replace(tables.coverage(view.coverage), open=unclear)
     yield replace(tables.unpaired(view.unpaired), open=unclear)

@@ -10,8 +10,10 @@ from msgspec import UNSET
 from evaluator.reports import numbers
 from evaluator.reports.escape import shorten
 from evaluator.reports.figures import comparison_of
+from evaluator.reports.page_kept import kept
 from evaluator.reports.page_pairs import Pair, json_text
 from evaluator.reports.page_sides import judged, side_by_side
+from evaluator.reports.view_model import Listing
 from evaluator.results import Attempt, CaseResult, Finding, Run, TaskResult, models_of
 from evaluator.vocabulary import COUNT_METRICS, SHARE_METRICS
 
@@ -48,8 +50,8 @@ class Shown:
     mode: str
     why: str
     figures: str
-    findings: Sequence[Found]
-    pairs: Sequence[Pair]
+    findings: Listing[Found]
+    pairs: Listing[Pair]
 
 
 @dataclass(frozen=True)
@@ -155,33 +157,44 @@ def _arms(run: Run) -> dict[tuple[str, str], list[tuple[str, CaseResult]]]:
     return found
 
 
-def attempts(source: Source) -> list[Shown]:
-    """The attempts of a case, and those of the control arm behind them."""
-    found = []
+def attempts(source: Source) -> Listing[Shown]:
+    """The attempts of a case, and those of the control arm behind them. Of too many those that failed are kept first,
+    then those without a verdict."""
+    found, more = [], 0
     for arm, case in (("", source.case), *source.arms):
         pairs = side_by_side(case)
-        found += [_shown(arm, case, each, pairs(each)) for each in case.attempts[:_MOST_ATTEMPTS]]
-    return found
+        some = kept(case.attempts, _MOST_ATTEMPTS, _urgency)
+        found += [_shown(arm, case, each, pairs(each)) for each in some.shown]
+        more += some.more
+    return Listing(found, more)
 
 
-def asked(case: CaseResult) -> list[tuple[str, str]]:
-    """What was asked: role and text of each message, and the prefix of an answer that was to be continued."""
+def _urgency(attempt: Attempt) -> int:
+    return 1 if attempt.status != "scored" else 2 if attempt.passed else 0
+
+
+def asked(case: CaseResult) -> Listing[tuple[str, str]]:
+    """What was asked: role and text of the last messages, for the question is among them, and the prefix of an answer
+    that was to be continued."""
+    said = case.request.messages
     messages = [
         (shorten(str(message.get("role", "")), _NAME_BYTES), _content(message.get("content")))
-        for message in case.request.messages[:_MOST_MESSAGES]
+        for message in said[-_MOST_MESSAGES:]
     ]
-    return [*messages, ("prefix", case.request.prefix)] if case.request.prefix is not None else messages
+    prefix = [("prefix", case.request.prefix)] if case.request.prefix is not None else []
+    return Listing([*messages, *prefix], len(said) - len(messages))
 
 
 def _content(content: object) -> str:
     return content if isinstance(content, str) else json_text(content)
 
 
-def _shown(arm: str, case: CaseResult, attempt: Attempt, pairs: Sequence[Pair]) -> Shown:
+def _shown(arm: str, case: CaseResult, attempt: Attempt, pairs: Listing[Pair]) -> Shown:
     failure, said = attempt.infrastructure, judged(case, attempt)
     why = f"{failure.kind}: {failure.message}" if failure is not None else ""
     if said is not None and said.process is not None and said.process.exit_code:
         why = f"{why}\nexit code {said.process.exit_code}\n{said.process.stderr}".strip()
+    findings = kept(attempt.findings, _MOST_FINDINGS, lambda finding: finding.note)
     return Shown(
         arm=arm,
         number=attempt.number,
@@ -189,7 +202,7 @@ def _shown(arm: str, case: CaseResult, attempt: Attempt, pairs: Sequence[Pair]) 
         mode=attempt.failure_mode or "",
         why=why,
         figures=" · ".join(_figures(attempt)),
-        findings=[_found(finding) for finding in attempt.findings[:_MOST_FINDINGS]],
+        findings=Listing(list(map(_found, findings.shown)), findings.more),
         pairs=pairs,
     )
 

@@ -5,9 +5,9 @@ Both are made to stand in a `<script type="application/json">`: no `<` is in the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,11 +16,14 @@ from evaluator.reports.escape import shorten, visible
 from evaluator.reports.page_cases import AGAINST, VERDICTS, Found, Row, Shown, asked, attempts, rows
 from evaluator.reports.page_pairs import Pair, Side
 from evaluator.reports.page_texts import MOST, Texts
+from evaluator.reports.view_model import Listing
 from evaluator.results import Run
 
 # Bytes of details. Cases come in the order of the index, so passed ones are the first to go without.
 ROOM = 20_000_000
 _NAME_BYTES = 300
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -102,10 +105,15 @@ def _details(found: Sequence[Row], room: int) -> tuple[str, Texts, int]:
 def _case(row: Row, texts: Texts) -> list[Any]:
     source = row.source
     return [
-        [[texts.number(role), texts.number(text)] for role, text in asked(source.case)],
+        _listing(asked(source.case), lambda said: list(map(texts.number, said))),
         texts.number(source.fault),
-        [_attempt(shown, texts) for shown in attempts(source)],
+        _listing(attempts(source), lambda shown: _attempt(shown, texts)),
     ]
+
+
+def _listing(found: Listing[T], written: Callable[[T], Any]) -> list[Any]:
+    """The items that are shown, and how many more there are."""
+    return [list(map(written, found.shown)), found.more]
 
 
 def _attempt(shown: Shown, texts: Texts) -> list[Any]:
@@ -117,8 +125,8 @@ def _attempt(shown: Shown, texts: Texts) -> list[Any]:
         number(shown.mode),
         number(shown.why),
         number(shown.figures),
-        [_finding(finding, texts) for finding in shown.findings],
-        [_pair(pair, texts) for pair in shown.pairs],
+        _listing(shown.findings, lambda finding: _finding(finding, texts)),
+        _listing(shown.pairs, lambda pair: _pair(pair, texts)),
     ]
 
 

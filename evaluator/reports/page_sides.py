@@ -13,12 +13,15 @@ from typing import Any
 from evaluator import tool_calls
 from evaluator.reports.escape import compact_json
 from evaluator.reports.page_calls import Step, matched, side_of_call
+from evaluator.reports.page_kept import kept
 from evaluator.reports.page_pairs import Pair, Side, State, json_text, paths, text_side
+from evaluator.reports.view_model import Listing
 from evaluator.results import Attempt, CaseResult, Finding
 from evaluator.scoring.answer import FunctionCall, read_call
 from evaluator.transcript import Transcript
 
 MOST_PAIRS = 60
+_NO_FAULT = ("right", "excused", "plain")
 _PATH = re.compile(r"path (\d+) of \d+")
 _NOTE_BYTES = 2000
 # What a step may say besides its arguments, in words.
@@ -28,13 +31,15 @@ Expected = dict[str, Any]
 LayOut = Callable[[Attempt, Transcript], list[Pair]]
 
 
-def side_by_side(case: CaseResult) -> Callable[[Attempt], list[Pair]]:
-    """A function from attempt to both sides of it, at most `MOST_PAIRS`; none where there is no transcript."""
+def side_by_side(case: CaseResult) -> Callable[[Attempt], Listing[Pair]]:
+    """A function from attempt to both sides of it, at most `MOST_PAIRS`, of which those that differ are kept first;
+    none where there is no transcript."""
     lay_out = _layout(case.expected or {}, case.request.prefix or "")
 
-    def pairs(attempt: Attempt) -> list[Pair]:
+    def pairs(attempt: Attempt) -> Listing[Pair]:
         said = judged(case, attempt)
-        return lay_out(attempt, said)[:MOST_PAIRS] if said is not None else []
+        found = lay_out(attempt, said) if said is not None else []
+        return kept(found, MOST_PAIRS, lambda pair: pair.state in _NO_FAULT)
 
     return pairs
 

@@ -84,9 +84,10 @@ def models(rows: Sequence[ModelRow]) -> Section:
     return Section(title="Models", columns=[title for title, _ in used], rows=list(cells))
 
 
-def cases(title: str, rows: Listing[CaseRow]) -> Section:
-    """What was wanted beside what came, a row for each finding."""
-    columns = ("task", "case", "mode", "where", "wanted", "got")
+def cases(title: str, rows: Listing[CaseRow], *, before: bool = False) -> Section:
+    """What was wanted beside what came, a row for each finding; `before`: what came in the baseline."""
+    then = " before" if before else ""
+    columns = ("task", "case", f"mode{then}", "where", "wanted", f"got{then}")
     return Section(title=_counted_title(title, rows), columns=columns, rows=case_rows(rows.shown), more=_more(rows))
 
 

@@ -27,7 +27,7 @@ _REASONS = 8
 def view(run: Run, reported_by: str = "") -> View:
     """The whole report of a run, nothing left out. `reported_by`: who else made it, in words of our own, where nobody
     here has checked anything of it."""
-    return reported.reported(_view(run), reported_by) if reported_by else _view(run)
+    return reported.reported(_view(reported.claimed(run)), reported_by) if reported_by else _view(run)
 
 
 def _view(run: Run) -> View:

@@ -227,7 +227,8 @@ class View:
     """The whole report, top to bottom. `said`: the verdict in words, with who accepted it; `calm`: a pass that nothing
     speaks against; `moved` sums up what the `witnesses` say; `compared`: with a baseline; `failed`: the cases besides
     the regressed ones that failed or that a rule is about; `rests_on_failed`: whether the verdict rests on them.
-    `model`: whose figures and cases these are; `beside`: the same for each of the other models."""
+    `model`: whose figures and cases these are; `beside`: the same for each of the other models. `claims`: what a run
+    that nobody here has checked says of itself; all that stands below is its word too."""
 
     model: str
     verdict: str
@@ -270,4 +271,5 @@ class View:
     candidates: Sequence[str] = ()
     duels: Duels | None = None
     beside: Sequence[View] = ()
+    claims: Sequence[str] = ()
     shortened: bool = False

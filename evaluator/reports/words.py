@@ -108,6 +108,10 @@ CHANGE_IS_CAUSE = (
     "Mend the change: asked again today, the base still does well on these cases. If the drop is meant, accept it as "
     "the new baseline with `trapgate baseline accept` or, on a pull request, by the label `trapgate:accept`."
 )
+# The same where nobody can accept the drop, a floor being broken as well.
+CHANGE_ALONE_IS_CAUSE = "Mend the change: asked again today, the base still does well on these cases."
+# Of a regression of which there is nothing else to say.
+MEND = "Mend the change; the cases are below."
 # Of an inconclusive run under which a drop is proven.
 MEND_FIRST = "Mend the change first: what fell is more than noise, whatever is still missing."
 # Of a drop that only blocks by `on_noise: fail`.
@@ -143,6 +147,28 @@ NO_RATCHET = (
     "meant, accept it with `trapgate baseline accept` or, on a pull request, by the label `trapgate:accept`: nothing "
     "else moves what their sum is held against."
 )
+# The same where nobody can accept it.
+WIN_BACK = "Small drops have added up since the last baseline that somebody accepted. Win them back."
+# Kind of a failure that kept every missing attempt from its verdict → what a person can do about it.
+UNANSWERED: dict[str, str] = {
+    "authentication": (
+        "See that the key in the step's `env:`, from a secret of the repository, is valid and may use this model."
+    ),
+    "no_key": "Bring back the recordings of these cases: without a key, nothing else answers.",
+    "rate_limit": (
+        "Run again later, or with a smaller `limits.concurrency`; see to the account's quota where that is used up."
+    ),
+    **dict.fromkeys(
+        ("server_error", "timeout"), "Nothing in this change explains it. Run again when the provider answers."
+    ),
+    "connection": "See that the model's server runs and can be reached from here, and run again.",
+    "cost_limit": "Raise `limits.max_cost_usd`, or ask for less: fewer `repeats`, fewer tasks.",
+    "time_limit": "Raise `limits.timeout` or `limits.concurrency`, or ask for less: fewer `repeats`, fewer tasks.",
+    "cancelled": "Run again: this run was stopped before its end.",
+}
+SET_KEY = "Set {names} in the step's `env:`, from a secret of the repository; in a terminal, `export` it."
+# Of a run that may have no key, for it is a stranger's.
+WITHOUT_KEY = "Nothing to do for the author: a maintainer decides, see `docs/forks.md` of trapgate."
 # (verdict, kind of reason) → what a person can do about it.
 ADVICE: dict[tuple[VerdictWord, str], str] = {
     ("drift", "canary"): _MEND_CANARIES,

@@ -15,6 +15,7 @@ from evaluator import log
 from evaluator.cases import Subject, digest_of
 from evaluator.config.types import Config, GateConfig
 from evaluator.errors import Problem, UserError
+from evaluator.live import plan as live
 from evaluator.progress import Progress
 from evaluator.results import Fingerprint
 from evaluator.runners import client, schedule
@@ -64,13 +65,15 @@ def make(
     started: float,
     solution: Solution | None = None,
     answers: Path | None = None,
+    masks: bool = False,
     clock: Callable[[], float] = time.time,
 ) -> tuple[list[Outcome], list[str]]:
     """The outcome of every job, in order, and what a reader should know of the calling, one sentence each.
 
     `subjects`: by the names by which jobs say which model is asked; the limits hold for all of them together.
     `solution`: the command that answers, where no model does. `answers`: folder of earlier answers to take instead of
-    asking again, None for none.
+    asking again, None for none. `masks`: a secret in an answer
+    is masked, where it would else be thrown away: for who keeps it and does not score it.
     `started`: the reading of the monotonic clock from which the run's time limit counts; `clock` gives seconds since
     the epoch, for the age of the journal.
     """
@@ -86,7 +89,7 @@ def make(
     if solution is not None:
         runner = CommandRunner(solution, config.limits.concurrency)
     else:
-        runner = _models(plan, subjects, config, environ, answers)
+        runner = _models(plan, subjects, config, environ, answers, masks=masks)
     _say(plan, subjects, config)
     return asyncio.run(_make(plan, runner, config, open_journal, progress, stop or StopSignal(), started))
 
@@ -95,12 +98,13 @@ def _say(plan: Sequence[Job], subjects: Mapping[str, Subject], config: Config) -
     """How many attempts each model is asked for; those of canaries and of the other arm have a name of their own."""
     counts = Counter(job.model for job in plan)
     for name, attempts in counts.items():
-        fresh = sum(job.fresh for job in plan if job.model == name)
+        fresh = Counter(job.task == live.TASK for job in plan if job.model == name and job.fresh)
         log.info(
             "asking",
             model=subjects[name].model,
             attempts=attempts,
-            live_canaries=fresh or None,
+            live_canaries=fresh[True] or None,
+            control_arm=fresh[False] or None,
             concurrency=config.limits.concurrency,
         )
 
@@ -152,6 +156,8 @@ def _models(
     config: Config,
     environ: Mapping[str, str],
     answers: Path | None,
+    *,
+    masks: bool,
 ) -> Models:
     with_tools = {job.model for job in plan if job.tools}
     conditions = {job.request.condition for job in plan if job.request.condition is not None}
@@ -168,6 +174,7 @@ def _models(
                 with_tools=name in with_tools,
                 conditions=conditions,
                 environ=environ,
+                masks=masks,
             )
         )
         runners[name] = runner if answers is None else Cached(runner, subject, endpoint_of(environ), answers)

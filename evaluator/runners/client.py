@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import threading
 import warnings
 from collections.abc import Collection, Iterable
@@ -70,6 +71,14 @@ def _keep_calls_as_sent() -> None:
 def provider(model: str) -> str:
     """litellm's name of the provider of `model`, which it knows."""
     return str(load().get_llm_provider(model)[1])
+
+
+def missing_keys(model: str) -> str | None:
+    """The variables that `model` needs a key in and that are not set, in words, by litellm's own list of them; None
+    where it knows of none. A provider may do without, as by a role of the machine."""
+    found = load().validate_environment(model)
+    names = [name for name in found["missing_keys"] if re.search(r"(?:KEY|KEY_ID|TOKEN)$", name)]
+    return None if found["keys_in_environment"] or not names else " and ".join(names)
 
 
 def price_known(model: str, price: Price | None) -> bool:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import os
 import shutil
 import stat
 import threading
@@ -17,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from evaluator import foreign
+from evaluator import foreign, leaks
 from evaluator.cases import Task, digest_of
 from evaluator.config.types import CommandConfig
 from evaluator.errors import user_error
@@ -97,13 +98,13 @@ def open_solution(
 
 
 class CommandRunner:
-    """Runs the solution, at most `concurrency` at a time. Secrets that it was given are masked in what it prints."""
+    """Runs the solution, at most `concurrency` at a time. An answer that holds a secret is thrown away."""
 
     def __init__(self, solution: Solution, concurrency: int) -> None:
         self._solution = solution
         self._over = threading.Event()
         self._pool = ThreadPoolExecutor(concurrency)
-        self._redactor = Redactor(solution.variables)
+        self._redactor = Redactor({**os.environ, **solution.variables})
 
     def given_up(self, _model: str) -> Infrastructure | None:
         """None: a command that failed may succeed on another case."""
@@ -167,28 +168,33 @@ class CommandRunner:
         if finished.limit == "stopped":
             return Infrastructure(kind="cancelled", message="the run was stopped")
         if finished.error:
-            return Infrastructure(
-                kind="command_failed", message=f"it could not be run: {self._text(finished.error, 500)}"
-            )
-        text = self._text(finished.stdout, len(finished.stdout))
+            return Infrastructure(kind="command_failed", message=f"it could not be run: {self._said(finished.error)}")
+        text = _text(finished.stdout, len(finished.stdout))
+        whole = Transcript(
+            text=f"{text}\n{_text(finished.stderr, len(finished.stderr))}", process=Process(exit_code=0, files=files)
+        )
+        held = leaks.without(whole, self._redactor)
+        if isinstance(held, Infrastructure):  # before anything is cut
+            return held
         return Transcript(
             text=text[:MAX_TEXT],
             cut=max(0, len(text) - MAX_TEXT) + finished.stdout_cut,
             seconds=finished.seconds,
             process=Process(
                 exit_code=finished.exit_code,
-                stderr=self._text(finished.stderr, MAX_STDERR),
-                files={well_formed(name): self._clean(content) for name, content in files.items()},
+                stderr=_text(finished.stderr, MAX_STDERR),
+                files={well_formed(name): content for name, content in files.items()},
                 limit=finished.limit,
             ),
         )
 
-    def _text(self, printed: bytes | str, most: int) -> str:
-        text = printed if isinstance(printed, str) else printed.decode("utf-8", "replace")
-        return well_formed(self._redactor.clean(text))[-most:] if most else ""
+    def _said(self, text: str) -> str:
+        return self._redactor.clean(_text(text, 500))
 
-    def _clean(self, content: bytes) -> bytes:
-        return self._redactor.clean(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+def _text(printed: bytes | str, most: int) -> str:
+    text = printed if isinstance(printed, str) else printed.decode("utf-8", "replace")
+    return well_formed(text)[-most:] if most else ""
 
 
 def _leave_out(path: Path, folder: Path, place: Path) -> None:

@@ -18,7 +18,7 @@ _KEYS = {
     "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
 }
 # Whatever else may stand for a key: an administrator's, a bearer token, an identity of the workload.
-_CREDENTIAL = re.compile(r"KEY|TOKEN|IDENTITY|FEDERATION|ACCOUNT|CREDENTIAL")
+_CREDENTIAL = re.compile(r"KEY|TOKEN(?!S)|IDENTITY|FEDERATION|ACCOUNT|CREDENTIAL")
 # Parameters that can carry a credential.
 HEADERS = ("extra_headers", "headers")
 

@@ -13,10 +13,9 @@ from typing import Any
 
 import msgspec
 
-from evaluator import log
+from evaluator import leaks, log
 from evaluator.cases import BY_TEXT, BY_TOKEN_IDS, Frozen, Request, Subject
 from evaluator.config.types import Price
-from evaluator.redacted import redacted_transcript
 from evaluator.redaction import Redactor
 from evaluator.runners import answer, client, completion, tries
 from evaluator.runners.answer import Answered
@@ -36,7 +35,7 @@ class ModelRunner:
     `price`: the configuration's, which wins over litellm's list; `case_timeout`: seconds for one try, from sending to
     the last byte; `concurrency`: calls in flight at most; `limiters`: by provider, shared with other models;
     `with_tools`: whether tasks bring tools; `conditions`: those of begun answers that are to be continued; `environ`:
-    where the secrets are that no message may hold.
+    where the secrets are that no message may hold; `masks`: as in `calling.make`.
     litellm itself reads keys and addresses from the process environment.
 
     Creating one imports litellm and raises UserError as `client.unsupported_params` does.
@@ -53,6 +52,7 @@ class ModelRunner:
         with_tools: bool = False,
         conditions: Collection[str] = (),
         environ: Mapping[str, str] = os.environ,
+        masks: bool = False,
         policy: Policy | None = None,
         uniform: Callable[[], float] = random.random,
     ) -> None:
@@ -61,6 +61,7 @@ class ModelRunner:
         self._case_timeout = case_timeout
         # The action's `environ` is without GitHub's tokens, which may stand in a text all the same.
         self._redactor = Redactor({**os.environ, **environ})
+        self._masks = masks
         self._policy = policy or Policy()
         self._uniform = uniform
         self._dropped = client.unsupported_params(subject, with_tools=with_tools)
@@ -77,7 +78,6 @@ class ModelRunner:
         self._reach = Reach(os.environ)
         self._given_up = _without_key(self._provider, subject)
         self._waited_for: set[str] = set()
-        self._told_secret = False
 
     @property
     def given_up(self) -> Infrastructure | None:
@@ -157,11 +157,12 @@ class ModelRunner:
         await client.close()
 
     def _without_secrets(self, transcript: Transcript) -> Transcript:
-        clean = redacted_transcript(transcript, self._redactor)
-        if clean is not transcript and not self._told_secret:
-            self._told_secret = True
-            log.warning("an answer holds a secret, which is masked in it", model=self._subject.model)
-        return clean
+        if self._masks:
+            return leaks.masked(transcript, self._redactor)
+        held = leaks.without(transcript, self._redactor)
+        if isinstance(held, Infrastructure):
+            raise answer.UnusableAnswerError(held.kind, held.message)
+        return held
 
     def _say(self, failure: Failure, wait: float) -> None:
         """The first wait of each kind, and all of them for who looks for a fault; never the provider's words."""
@@ -182,8 +183,8 @@ class ModelRunner:
                     response = await self._send(wire, sent)
                 seconds = time.monotonic() - began
                 read = answer.read(response, names=wire.names, structured=wire.structured, seconds=seconds)
-                # Here, before anything cuts, scores or stores it.
-                transcript = self._without_secrets(self._priced(read, response))
+                transcript = self._priced(read, response)
+                transcript = self._without_secrets(transcript)  # before anything cuts, scores or stores it
                 turn = len(sent.get("messages", ()))
                 answered = Answered(transcript, answer.sent_back(response, transcript, turn))
             except Exception as error:  # litellm lets out whatever its providers' code meets

@@ -195,12 +195,13 @@ class _Schedule:
     def _is_given_up(self, model: str) -> bool:
         why = self._runner.given_up(model)
         if why is not None:
-            self._give_up(model, why)
+            self._give_up(model, why, said=why.message)
         return model in self._given_up
 
-    def _give_up(self, model: str, why: Infrastructure) -> None:
+    def _give_up(self, model: str, why: Infrastructure, said: str | None = None) -> None:
+        """`said`: the reason for the log, None where it has words of the provider."""
         if self._ended is None and model not in self._given_up:  # the first reason is why jobs are not run
-            log.warning("no more attempts", model=model or None, kind=why.kind)
+            log.warning("no more attempts", model=model or None, kind=why.kind, why=said)
             self._given_up[model] = why
 
     def _settle(self, index: int, outcome: Outcome) -> None:

@@ -12,12 +12,15 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from types import FrameType
 
 from evaluator.errors import EXIT_INCONCLUSIVE
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+_GLANCE = 0.1
 
 
 class StopSignal:
@@ -33,6 +36,15 @@ class StopSignal:
             self.reason = reason
         for loop, event in self._waiting:
             loop.call_soon_threadsafe(event.set)
+
+    def pause(self, seconds: float) -> None:
+        """Sleeps so long, or until a stop is asked for, where it was before not at all.
+
+        By glances: a lock that a signal handler takes too could be held by the thread that the handler interrupts.
+        """
+        end = time.monotonic() + seconds
+        while self.reason is None and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, _GLANCE))
 
     async def wait(self) -> None:
         """Returns when a stop is asked for, at once if it was before."""

@@ -164,7 +164,7 @@ def play(name: str, folder: Path) -> list[dict[str, Any]]:
     trap.write_text(text, encoding="utf-8")
     with Server(Scripts(name)) as server:
         environ = os.environ | {
-            "OPENAI_API_BASE": server.base_url,
+            "OPENAI_BASE_URL": server.base_url,
             "OPENAI_API_KEY": "not-needed",
             "NO_PROXY": "127.0.0.1",
             "PYTHONPATH": str(EXAMPLE.parents[1]),

@@ -8,7 +8,7 @@ GitHub's own style sheet is not here, so fonts and spacing are only about those 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from evaluator.reports import comment, page, summary
 from evaluator.results import Run
-from tests.browser import runs
 from tests.browser.conftest import find
-from tests.unit.reports import builders, drifts
+from tests.integration.planted import bed
+from tests.integration.planted_rows import ROWS
+from tests.unit.reports import builders
 
 WIDTH = 900
 TALLEST = 1200
@@ -33,16 +34,16 @@ tr:nth-child(2n) td { background: #f6f8fa; } summary { cursor: pointer; }
 code { font: 12px "DejaVu Sans Mono", monospace; background: #818b981f; border-radius: 6px; padding: 2px 5px; }
 """
 
-COMMENTS: dict[str, Callable[[], Run]] = {
-    "pass": drifts.calm,
-    "regression": builders.refunding,
-    "drift": drifts.model_moved,
-    "inconclusive": builders.inconclusive,
-    "size-limit": lambda: _large(3_000),
+# Picture → the row of docs/planted-changes.md that is run for it: a real evaluation, against a scripted provider.
+COMMENTS = {
+    "pass": "nothing",
+    "regression": "prompt_worsened",
+    "drift": "model_worse_for_both",
+    "inconclusive": "provider_refuses_schemas",
 }
 
 
-def _large(cases: int) -> Run:
+def _large(cases: int = 3_000) -> Run:
     """A drop in a third of so many cases, far more than a comment can hold."""
     now, before = builders.outcomes(cases // 3, cases - cases // 3), builders.outcomes(2 * cases // 3, cases // 3)
     return builders.build([builders.task_result("json-call", now)], [builders.task_result("json-call", before)])
@@ -57,16 +58,19 @@ def markdown(text: str) -> str:
 def main(folder: Path) -> None:
     """Writes every picture into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        base = bed(Path(scratch))
+        planted = {name: ROWS[row].plant(base).run for name, row in COMMENTS.items()}
+    regression = planted["regression"]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find(), args=["--no-sandbox"])
-        for name, make in COMMENTS.items():
-            _shoot(_opened(browser, markdown(comment.render(make()))), folder / f"comment-{name}.png")
-        _shoot(_opened(browser, markdown(summary.render(runs.mixed()))), folder / "summary.png")
+        for name, run in {**planted, "size-limit": _large()}.items():
+            _shoot(_opened(browser, markdown(comment.render(run))), folder / f"comment-{name}.png")
+        _shoot(_opened(browser, markdown(summary.render(regression))), folder / "summary.png")
         for scheme in ("light", "dark"):
-            tab = _opened(browser, page.render(runs.regressing()), color_scheme=scheme)
-            _shoot(tab, folder / f"page-{scheme}.png")
-        tab = _opened(browser, page.render(runs.regressing()))
-        tab.locator("#list .id", has_text="half-price").click()
+            _shoot(_opened(browser, page.render(regression), color_scheme=scheme), folder / f"page-{scheme}.png")
+        tab = _opened(browser, page.render(regression))
+        tab.locator("#list .id").first.click()
         tab.evaluate("document.querySelector('#detail').previousElementSibling.scrollIntoView()")
         tab.screenshot(path=folder / "page-case.png")
         browser.close()

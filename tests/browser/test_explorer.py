@@ -7,6 +7,7 @@ import time
 from playwright.sync_api import expect
 
 from evaluator.reports import page
+from evaluator.results import Run
 from tests.browser import runs
 from tests.browser.reader import Reader, ids, marked, opened_case
 from tests.unit.reports import builders, drifts
@@ -327,3 +328,39 @@ def test_more_cases_come_by_a_button_or_by_walking_past_the_last(reader: Reader)
     expect(opened.locator("#list > li")).to_have_count(250)
     expect(more).to_be_hidden()
     assert opened.evaluate("document.activeElement === document.querySelectorAll('.case')[200]")
+
+
+def alike() -> Run:
+    """Cases whose names look the same where they are shown."""
+    long = {f"{'L' * 300}{number}": [builders.failed()] for number in (1, 2)}
+    return builders.build(
+        [
+            builders.task_result("a/b", {"c": [builders.failed()]}),
+            builders.task_result("a", {"b/c": [builders.failed()]}),
+            builders.task_result("long", long),
+        ]
+    )
+
+
+def test_each_case_opens_itself_whatever_its_name_looks_like(reader: Reader) -> None:
+    opened = reader.open(alike())
+    rows = opened.locator("#list > li")
+
+    assert rows.count() == 4
+    for place in range(4):
+        rows.nth(place).locator(".case").click()
+        expect(rows.nth(place).locator("#detail")).to_be_visible()
+        expect(opened_case(opened)).to_have_count(1)
+        opened.keyboard.press("Escape")
+
+
+def test_a_link_to_one_of_several_cases_that_look_the_same_has_its_number(reader: Reader) -> None:
+    opened = reader.open(alike())
+    opened.locator(".case").nth(1).click()
+    fragment = opened.evaluate("location.hash")
+    other = reader.open(alike(), fragment)
+
+    assert fragment == "#case=a%2Fb%2Fc&row=2"
+    expect(other.locator("#list > li").nth(1).locator("#detail")).to_be_visible()
+    first = reader.open(alike(), "#case=a%2Fb%2Fc")
+    expect(first.locator("#list > li").first.locator("#detail")).to_be_visible()

@@ -368,9 +368,35 @@ def test_two_tasks_with_one_source_need_a_word_on_which_is_meant(repository):
 
 def test_a_run_that_ends_with_an_error_leaves_no_older_result_behind(repository):
     score(repository, [24.5] * 10)
-    done = trapgate(repository, "run", "--config", "nowhere.yaml")
+    (repository / "task").rename(repository / "moved")
+    done = trapgate(repository, "run")
     assert done.returncode == 2
     assert list((repository / "trapgate-results").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--config", "nowhere.yaml"], "nowhere.yaml: there is no such file"),
+        (["--task", "typo"], "there is no task 'typo'"),
+        (["--config", "broken.yaml"], "broken.yaml:"),
+    ],
+)
+def test_a_mistyped_name_or_a_broken_configuration_costs_no_older_result(repository, arguments, said):
+    (repository / "broken.yaml").write_text("tasks: [\n")
+    score(repository, [24.5] * 10)
+    before = {path.name: path.read_bytes() for path in (repository / "trapgate-results").iterdir()}
+    done = trapgate(repository, "run", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert {path.name: path.read_bytes() for path in (repository / "trapgate-results").iterdir()} == before
+    assert "results.json" in before
+
+
+def test_publishing_outside_of_a_workflow_says_in_one_line_where_it_belongs(repository):
+    done = trapgate(repository, "publish")
+    said = "`trapgate publish` runs in a `workflow_run` workflow: see docs/forks.md\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
 def test_an_output_folder_that_is_a_file_is_an_error_before_anything_is_done(repository):

@@ -15,11 +15,12 @@ from evaluator.gate import acceptable
 from evaluator.progress import NoProgress
 from evaluator.results import Run
 from tests.integration import agents
+from tests.integration.github import agent
 from tests.servers.model_server import ModelServer
 
 CASES = 8
 RULE = "metric: pass_rate, max_drop: 0.0"
-ON_FORK = "gate:\n  on_fork: recordings\n"
+ON_FORK = "gate:\n  on_fork: [refunds]\n"
 SECOND = "  greetings:\n    source: ./evals/greetings\n"
 
 
@@ -103,7 +104,7 @@ def test_by_default_recordings_are_scored_and_shown_and_decide_nothing(folder: P
     assert run.verdict == "inconclusive"
     assert run.warnings[0].text == (
         "No model was asked (no key for openai/scripted in OPENAI_API_KEY): 8 cases were judged by recordings that the "
-        "change itself brings. They decide nothing: the base does not say `gate.on_fork: recordings`."
+        "change itself brings. They decide nothing: the base names no task in `gate.on_fork`."
     )
     assert [(reason.kind, reason.text) for reason in run.reasons] == [
         ("coverage", "No model was asked, and what a change has recorded itself decides nothing (`gate.on_fork`).")
@@ -202,13 +203,13 @@ def test_fewer_recordings_than_the_base_asks_attempts_for_count_against_coverage
     assert "refunds: 8 of 16 planned attempts were scored" in agents.texts(run.reasons)
 
 
-def test_a_task_without_recordings_is_left_out_and_named_and_one_that_the_change_removes_is_missing(
+def test_a_task_that_the_base_does_not_name_is_left_out_and_said_and_one_that_the_change_removes_is_missing(
     folder: Path, server: ModelServer
 ) -> None:
     rules = base(folder, decides=True, second=True)
     run = keyless(folder, server, base=rules)
     assert run.verdict == "pass"
-    assert run.warnings[0].text.endswith("Not run, for want of recordings: greetings.")
+    assert run.warnings[0].text.endswith("Left out: greetings.")
     assert ([task.name for task in run.tasks], run.selection) == (["refunds"], ["refunds"])
     (folder / "trap.yaml").write_text((folder / "trap.yaml").read_text().replace(SECOND, ""))
     run = keyless(folder, server, base=rules)
@@ -223,8 +224,44 @@ def test_where_nothing_is_recorded_there_is_no_verdict(folder: Path, server: Mod
     for judged_by in (rules, rules.replace("allow_missing: true", "allow_missing: false")):
         run = keyless(folder, server, base=judged_by)
         assert run.verdict == "inconclusive"
-        assert run.tasks == []
+        assert {attempt.infrastructure.kind for attempt in agents.attempts(run).values()} == {"no_key"}
         assert "No model was asked, and no recording could be scored in its place." in agents.texts(run.reasons)
+
+
+def test_a_task_whose_recordings_the_change_takes_away_is_missing_and_not_left_out(
+    folder: Path, server: ModelServer
+) -> None:
+    rules = base(folder, decides=True, second=True).replace("on_fork: [refunds]", "on_fork: [refunds, greetings]")
+    (folder / "trap.yaml").write_text(rules)
+    run = keyless(folder, server, base=rules)
+    assert run.verdict == "inconclusive"
+    assert "greetings: 0 of 1 planned attempts were scored, 95% are needed." in agents.texts(run.reasons)
+
+
+def test_a_provider_that_only_litellm_knows_the_key_of_is_without_one_as_well(
+    folder: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
+    rules = base(folder).replace(agents.MODEL, "mistral/scripted")
+    (folder / "trap.yaml").write_text(rules)
+    run = keyless(folder, server, base=rules)
+    assert "no key for mistral/scripted in MISTRAL_API_KEY" in run.warnings[0].text
+
+
+def test_a_command_in_the_place_of_the_bases_model_decides_nothing(folder: Path, server: ModelServer) -> None:
+    rules = base(folder)
+    task = folder / "evals" / "tables"
+    for name, text in agent.files().items():
+        if name.startswith("evals/tables/"):
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    assert task.is_dir()
+    change = "cmd: cat question.txt\ntasks:\n  refunds: {source: ./evals/tables}\n"
+    (folder / "trap.yaml").write_text(change)
+    run = keyless(folder, server, base=rules)
+    assert run.verdict == "inconclusive"
+    assert "runs a command in its place, which decides nothing." in agents.texts(run.reasons)
 
 
 def test_nobody_can_accept_a_run_that_decides_nothing(folder: Path, server: ModelServer) -> None:

@@ -118,9 +118,10 @@ def test_a_refused_key_stops_at_once_and_the_key_is_nowhere(accepted):
     assert KEY not in done.stdout + done.stderr
 
 
-def test_a_key_that_a_model_says_is_masked_in_every_file(accepted):
+def test_an_answer_that_says_a_key_is_thrown_away_and_the_key_is_in_no_file(accepted):
     done, results = run(accepted, lambda request: Reply(text=f"the key is {KEY}" + call(order_of(request))))
-    assert results["tasks"][0]["scored"] == 10
+    assert (done.returncode, results["tasks"][0]["scored"]) == (3, 0)
+    assert "the answer held the value of OPENAI_API_KEY, so it was thrown away" in done.stdout
     for file in (accepted / "trapgate-results").iterdir():
         assert KEY not in file.read_text()
         assert KEY[:12] not in file.read_text()

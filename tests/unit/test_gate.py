@@ -573,3 +573,14 @@ def test_a_critical_case_that_can_never_pass_guards_nothing_and_is_inconclusive(
 def test_another_case_that_can_never_pass_is_a_failing_case():
     now = task_result(outcomes(39, 1), faults={"c039": "its expected answer cannot pass"})
     assert verdict(now, task_result(outcomes(39, 1)), PASS_RATE).verdict == "pass"
+
+
+def test_another_judge_that_a_change_brings_leaves_the_verdict_open_whatever_it_says():
+    now, before = task_result(outcomes(20, 0)), task_result(outcomes(20, 0))
+    assert verdict(now, before, PASS_RATE).verdict == "pass"
+    decision = verdict(now, before, PASS_RATE, other_judges={"t": "4fe6 → d275"})
+    assert (decision.verdict, [(reason.kind, reason.task) for reason in decision.reasons]) == (
+        "inconclusive",
+        [("comparison", "t")],
+    )
+    assert texts(decision.reasons).startswith("t: the change brings another judge (4fe6 → d275)")

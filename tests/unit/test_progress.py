@@ -60,8 +60,22 @@ def test_a_log_gets_lines_while_nothing_finishes_and_one_at_the_end():
     lines = stream.getvalue().splitlines()
     assert len(lines) >= 3
     assert lines[0].startswith("1/3 attempts")
-    assert lines[-1].startswith("2/3 attempts, 0 infrastructure failures, $0.2000")
+    assert lines[-1].startswith("2/3 attempts, 1 not run, 0 infrastructure failures, $0.2000")
     assert "\r" not in stream.getvalue()
+
+
+def test_attempts_that_were_not_made_are_said_at_the_end_and_are_no_failures():
+    clock = Clock()
+    stream = io.StringIO()
+    plain = PlainProgress(stream, clock=clock)
+    plain.start(9)
+    clock.now = 1.0
+    plain.finish()
+    assert stream.getvalue() == "0/9 attempts, 9 not run, 0 infrastructure failures, $0.0000, 0.0/s, 1 s\n"
+
+
+def test_a_run_that_is_not_over_says_of_no_attempt_that_it_is_not_run():
+    assert "not run" not in str(Tally(9, Clock()))
 
 
 def test_a_log_that_is_closed_does_not_fail_the_run():
@@ -113,6 +127,16 @@ def test_the_bar_shows_the_figures_on_stderr():
     assert done.stdout == b""
     assert b"4/4" in shown
     assert b"1 infrastructure failure, $1.0000" in shown
+
+
+def test_the_bar_says_at_the_end_what_was_not_run():
+    leader, follower = pty.openpty()
+    with os.fdopen(leader, "rb", buffering=0) as reader, os.fdopen(follower, "w") as terminal:
+        bar = TerminalProgress(terminal)
+        bar.start(4)
+        bar.attempt(failed=False, cost_usd=0.25)
+        bar.finish()
+        assert b"3 not run" in reader.read(65536)
 
 
 def test_importing_progress_does_not_import_rich():

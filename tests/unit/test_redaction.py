@@ -68,13 +68,13 @@ ENCODERS = {
 @pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODERS)
 def test_a_secret_is_masked_however_it_is_written(encoder, secret):
     written = encoder(secret)
-    assert clean(f"before {written}. after", A_KEY=secret) == f"before {MASK}. after"
+    assert clean(f"before {written}. after", A_SECRET=secret) == f"before {MASK}. after"
 
 
 @pytest.mark.parametrize("write", [prose, cell, code, cell_code])
 def test_a_secret_that_our_own_escaper_wrote_is_masked(write):
     secret = 'a|b\\|c&d"e-123456'
-    assert secret.split("&")[1] not in clean(write(f"{secret}"), A_KEY=secret)
+    assert secret.split("&")[1] not in clean(write(f"{secret}"), A_SECRET=secret)
 
 
 @pytest.mark.parametrize("secret", [KEY, "\xff\xfe\xfd??>>~~secret", "x" * 40 + "y" * 80])
@@ -83,7 +83,7 @@ def test_a_secret_that_our_own_escaper_wrote_is_masked(write):
 def test_a_secret_within_base64_is_masked_at_every_offset_and_over_lines(secret, before, encode):
     encoded = encode(f"{before}{secret} and more behind it".encode()).decode()
     for written in (encoded, encoded.replace("\n", "\r\n"), json.dumps(encoded), quote(encoded, safe="")):
-        cleaned = clean(f"Basic {written}", A_KEY=secret)
+        cleaned = clean(f"Basic {written}", A_SECRET=secret)
         assert cleaned.count(MASK) == 1
         assert len(cleaned) < len("Basic ") + len(written) - len(secret)
 
@@ -99,27 +99,27 @@ def test_each_line_of_a_secret_of_several_lines_is_masked():
 
 
 def test_a_secret_of_short_lines_is_masked_as_a_whole():
-    assert clean("<ab\ncd\nef>", A_KEY="ab\ncd\nef") == f"<{MASK}>"
+    assert clean("<ab\ncd\nef>", A_SECRET="ab\ncd\nef") == f"<{MASK}>"
 
 
 def test_a_longer_secret_leaves_no_tail_where_it_begins_with_another():
-    assert clean("secret-one-two", A_KEY="secret-one", B_KEY="secret-one-two") == MASK
-    assert clean("x secret-one-two", A_KEY="secret-one", B_KEY="one-two") == f"x {MASK}"
+    assert clean("secret-one-two", A_SECRET="secret-one", B_SECRET="secret-one-two") == MASK
+    assert clean("x secret-one-two", A_SECRET="secret-one", B_SECRET="one-two") == f"x {MASK}"
 
 
 @pytest.mark.parametrize("dots", ["…", "..."])
 def test_a_secret_that_is_cut_is_masked_as_far_as_it_goes(dots):
-    assert clean(f"bad key {KEY[:11]}{dots}", A_KEY=KEY) == f"bad key {MASK}{dots}"
-    assert clean(f"{dots}{KEY[-9:]} is bad", A_KEY=KEY) == f"{dots}{MASK} is bad"
+    assert clean(f"bad key {KEY[:12]}{dots}", A_SECRET=KEY) == f"bad key {MASK}{dots}"
+    assert clean(f"{dots}{KEY[-12:]} is bad", A_SECRET=KEY) == f"{dots}{MASK} is bad"
 
 
 def test_what_merely_begins_like_a_secret_stays():
     for text in (f"{KEY[:11]} and more", f"{KEY[:5]}…", "sk-abc is a prefix", KEY[4:9]):
-        assert clean(text, A_KEY=KEY) == text
+        assert clean(text, A_SECRET=KEY) == text
 
 
 def test_values_too_short_to_be_secret_stay():
-    assert clean("the answer is 1", A_KEY="1", B_TOKEN="") == "the answer is 1"
+    assert clean("the answer is 1", A_SECRET="1", B_TOKEN="") == "the answer is 1"
 
 
 def test_without_secrets_nothing_changes():
@@ -128,7 +128,7 @@ def test_without_secrets_nothing_changes():
 
 def test_a_json_value_is_cleaned_in_keys_and_items_and_keeps_its_shape():
     value = {KEY: [KEY, 1, None], f"a {KEY}": {"b": True}, MASK: "third", "scored": "scored", "raw": KEY.encode()}
-    assert Redactor({"A_KEY": KEY, "B_KEY": "scored"}).clean_value(value, frozenset({"scored"})) == {
+    assert Redactor({"A_SECRET": KEY, "B_SECRET": "scored"}).clean_value(value, frozenset({"scored"})) == {
         MASK: [MASK, 1, None],
         f"a {MASK}": {"b": True},
         f"{MASK} (2)": "third",
@@ -139,24 +139,24 @@ def test_a_json_value_is_cleaned_in_keys_and_items_and_keeps_its_shape():
 
 @given(st.text(min_size=6), st.text(), st.text())
 def test_no_secret_survives_wherever_it_stands(secret, before, after):
-    for value in secrets({"A_KEY": secret}):
-        cleaned = clean(before + value + after, A_KEY=secret)
+    for value in secrets({"A_SECRET": secret}):
+        cleaned = clean(before + value + after, A_SECRET=secret)
         assert value.strip() not in cleaned or value.strip() in MASK + after or value.strip() in before + MASK
 
 
 @given(st.text(min_size=6, max_size=40), st.sampled_from(sorted(ENCODERS)), st.text(max_size=5))
 def test_no_encoder_hides_a_secret(secret, encoder, around):
-    for value in secrets({"A_KEY": secret}):
+    for value in secrets({"A_SECRET": secret}):
         bare = value.strip()
         if "\r" in bare or any("\ud800" <= character <= "\udfff" for character in bare):
             continue
         written = ENCODERS[encoder](bare)
-        assert clean(f"<{written}>", A_KEY=secret) == f"<{MASK}>" or len(bare.splitlines()) > 1
+        assert clean(f"<{written}>", A_SECRET=secret) == f"<{MASK}>" or len(bare.splitlines()) > 1
 
 
 @given(st.text(max_size=200))
 def test_a_text_without_the_secret_is_left_alone(text):
-    assert clean(text, A_KEY="qZ7!unlikely#9Xw") == text
+    assert clean(text, A_SECRET="qZ7!unlikely#9Xw") == text
 
 
 KEYS = {

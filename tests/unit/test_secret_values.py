@@ -95,3 +95,29 @@ def test_each_key_of_a_list_is_a_secret() -> None:
 @pytest.mark.parametrize("value", ["{", '{"a": [', "[" * 100_000, '{"a":' * 100_000])
 def test_credentials_that_are_no_json_are_a_secret_as_they_are(value: str) -> None:
     assert secrets({"MY_CREDENTIALS": value + "abcdef"}) == {value + "abcdef"}
+
+
+@pytest.mark.parametrize(
+    "name", ["AWS_BEARER_TOKEN_BEDROCK", "OPENAI_API_KEY_PROD", "OPENAI_KEYS", "API_TOKENS", "EXTRA_HEADERS", "SSHPASS"]
+)
+def test_a_name_that_may_be_about_a_secret_is_taken_at_its_word_where_the_value_looks_like_one(name: str) -> None:
+    assert secrets({name: "abcd1234efgh5678"}) == {"abcd1234efgh5678"}
+    assert secrets({name: "plain words"}) == set()
+
+
+@pytest.mark.parametrize("name", ["CACHE_KEY", "SORT_KEY", "PRIMARY_KEY", "JIRA_PROJECT_KEY"])
+def test_a_key_that_is_no_credential_is_an_ordinary_word(name: str) -> None:
+    assert secrets({name: "timestamp"}) == set()
+
+
+def test_what_follows_the_scheme_of_a_header_is_the_secret() -> None:
+    assert secrets({"API_AUTH": "Bearer abcd1234efgh"}) == {"Bearer abcd1234efgh", "abcd1234efgh"}
+
+
+def test_all_secrets_of_a_workflow_in_one_variable_are_each_a_secret() -> None:
+    assert "hunter2hunter2" in secrets({"ALL_SECRETS": '{"shop": "hunter2hunter2", "n": 1}'})
+
+
+@pytest.mark.parametrize("value", ["ollama", "lm-studio", "dummy-key", "sk-dummy", "always", "disable"])
+def test_what_stands_in_for_a_key_is_none(value: str) -> None:
+    assert secrets({"OPENAI_API_KEY": value}) == set()

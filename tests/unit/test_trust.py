@@ -103,9 +103,9 @@ def test_a_drop_that_one_test_calls_significant_may_be_chance_among_five() -> No
     assert among.verdict == "pass"
     [warning] = among.warnings
     assert warning.text == (
-        "t0 pass_rate, max_drop 0: possible drop, 1.00 → 0.70 (6 cases worse, 0 better, p = 0.016, 0.078 among 5 "
-        "tests); that is within noise at alpha 0.02. Underpowered: fewer than 8 cases changed, which can never be "
-        "significant; at this rate 33 cases would tell."
+        "t0 pass_rate, max_drop 0: possible drop, 1.00 → 0.70 (6 cases worse, 0 better, p = 0.016, 0.078 "
+        "after Holm over 5 tests); that is within noise at alpha 0.02. Underpowered: fewer than 8 cases changed, which "
+        "can never be significant; at this rate 33 cases would tell."
     )
 
 
@@ -190,7 +190,7 @@ def test_a_drop_since_the_anchor_says_since_when_and_is_asked_about_there() -> N
     judgement = judged_against(baseline(steps[3], steps[0]), steps[4], Rule(metric="pass_rate", max_drop=0.0))
     assert [reason.text for reason in judgement.run.reasons] == [
         "t pass_rate, max_drop 0, since the accepted baseline: 1.00 → 0.88 (12 cases worse, 0 better, p = 0.00024, "
-        "0.00049 among 2 tests)."
+        "0.00049 after Holm over 2 tests)."
     ]
     assert [each.anchor for each in judgement.suspicions] == [True]
     assert judgement.run.comparison is not None

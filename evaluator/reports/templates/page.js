@@ -4,6 +4,8 @@
   const WINDOW = 100;
   // In place of an attempt that nobody chose: the first that failed.
   const FIRST = -1;
+  // In place of the number of a row where none is open.
+  const NONE = -1;
   const byId = (id) => document.getElementById(id);
   const read = (id) => JSON.parse(byId(id).textContent);
   const index = read("index");
@@ -15,6 +17,12 @@
       folded: id.toLowerCase(),
       key: [...(index.models.length > 1 ? [index.models[model]] : []), index.tasks[task], id].join("/"),
     }));
+  // Names are cut, and a slash can be part of them: only the number of a row is its own.
+  const byKey = new Map();
+  for (const row of rows) {
+    if (!byKey.has(row.key)) byKey.set(row.key, []);
+    byKey.get(row.key).push(row);
+  }
 
   // Name of a filter → its words, and which of them a row has.
   const FACETS = {
@@ -26,7 +34,7 @@
     model: [index.models, (row) => [row.model]],
   };
   const names = Object.keys(FACETS);
-  const state = { q: "", open: "", attempt: FIRST, shown: WINDOW, ...Object.fromEntries(names.map((name) => [name, ""])) };
+  const state = { q: "", open: NONE, attempt: FIRST, shown: WINDOW, ...Object.fromEntries(names.map((name) => [name, ""])) };
   let matching = rows;
 
   // Filters
@@ -68,7 +76,7 @@
   }
 
   function filter(change) {
-    Object.assign(state, { open: "", attempt: FIRST, shown: WINDOW }, change);
+    Object.assign(state, { open: NONE, attempt: FIRST, shown: WINDOW }, change);
     render();
     write();
   }
@@ -78,7 +86,11 @@
   function write() {
     const said = new URLSearchParams();
     for (const name of ["q", ...names]) if (state[name]) said.set(name, state[name]);
-    if (state.open) said.set("case", state.open);
+    if (state.open !== NONE) {
+      const { key, number } = rows[state.open];
+      said.set("case", key);
+      if (byKey.get(key).length > 1) said.set("row", String(number + 1));
+    }
     if (state.attempt !== FIRST) said.set("attempt", String(state.attempt + 1));
     try {
       history.replaceState(null, "", `#${said}`);
@@ -95,7 +107,8 @@
       state[name] = FACETS[name][0].includes(word) ? word : "";
     }
     state.q = said.get("q") ?? "";
-    state.open = said.get("case") ?? "";
+    const named = byKey.get(said.get("case")) ?? [];
+    state.open = (named.find((row) => String(row.number + 1) === said.get("row")) ?? named[0])?.number ?? NONE;
     const attempt = Number.parseInt(said.get("attempt") ?? "", 10);
     state.attempt = attempt > 0 ? attempt - 1 : FIRST;
     state.shown = WINDOW;
@@ -110,8 +123,8 @@
   function render() {
     choose();
     byId("q").value = state.q;
-    const place = state.open ? matching.findIndex((row) => row.key === state.open) : -1;
-    if (place < 0) state.open = "";
+    const place = matching.findIndex((row) => row.number === state.open);
+    if (place < 0) state.open = NONE;
     state.shown = Math.max(state.shown, place + 1);
     byId("list").replaceChildren(...matching.slice(0, state.shown).map(item));
     const tail = matching.length === 1 ? "case" : "cases";
@@ -119,7 +132,7 @@
     byId("count").textContent =
       matching.length === rows.length ? `${all} ${tail}` : `${written(matching.length)} of ${all} ${tail}`;
     offerMore();
-    if (state.open) open(state.open, state.attempt);
+    if (state.open !== NONE) open(state.open, state.attempt);
   }
 
   const written = (number) => number.toLocaleString("en");
@@ -151,9 +164,8 @@
     if (against && against !== "same") rate.append(", ", make("span", against, against));
     const button = make("button", "case", said, id, mode, rate);
     button.type = "button";
-    button.dataset.key = row.key;
     button.setAttribute("aria-expanded", "false");
-    button.addEventListener("click", () => (state.open === row.key ? close() : show(row.key)));
+    button.addEventListener("click", () => (state.open === row.number ? close() : show(row.number)));
     const entry = make("li", "", button);
     entry.row = row;
     return entry;
@@ -164,16 +176,16 @@
 
   const current = () => byId("list").querySelector("button[aria-expanded=true]");
 
-  function show(key) {
+  function show(number) {
     fold();
-    open(key, FIRST);
+    open(number, FIRST);
     write();
   }
 
-  function open(key, attempt) {
-    const entry = [...byId("list").children].find((each) => each.row.key === key);
+  function open(number, attempt) {
+    const entry = [...byId("list").children].find((each) => each.row.number === number);
     if (!entry) return;
-    Object.assign(state, { open: key, attempt });
+    Object.assign(state, { open: number, attempt });
     const panel = detail(entry.row, attempt, (chosen) => {
       state.attempt = chosen;
       write();
@@ -190,7 +202,7 @@
     opened.setAttribute("aria-expanded", "false");
     opened.removeAttribute("aria-controls");
     opened.nextSibling.remove();
-    Object.assign(state, { open: "", attempt: FIRST });
+    Object.assign(state, { open: NONE, attempt: FIRST });
     return opened;
   }
 

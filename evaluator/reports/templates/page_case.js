@@ -29,9 +29,9 @@ const caseView = (index, readDetails) => {
     }
     const [asked, fault, attempts] = found;
     if (text(fault)) panel.append(make("p", "failed", `Fault of the case: ${text(fault)}`));
-    if (asked.length) panel.append(question(asked));
-    if (!attempts.length) panel.append(make("p", "soft", "No attempt was made or recorded."));
-    else panel.append(...attemptsOf(attempts, chosen, choose));
+    if (asked[0].length) panel.append(question(...asked));
+    if (!attempts[0].length) panel.append(make("p", "soft", "No attempt was made or recorded."));
+    else panel.append(...attemptsOf(...attempts, chosen, choose));
     return panel;
   }
 
@@ -43,13 +43,18 @@ const caseView = (index, readDetails) => {
     return parts.join(" · ");
   }
 
-  function question(asked) {
-    const box = make("details", "", make("summary", "", "What was asked"));
+  // How many more there are than are shown; nothing where there are no more.
+  function rest(more, what) {
+    return more ? [make("p", "aside", `… and ${more} more ${what}${more === 1 ? "" : "s"}, in results.json`)] : [];
+  }
+
+  function question(asked, more) {
+    const box = make("details", "", make("summary", "", "What was asked"), ...rest(more, "earlier message"));
     for (const [role, said] of asked) box.append(make("h4", "", text(role)), block(said));
     return box;
   }
 
-  function attemptsOf(attempts, chosen, choose) {
+  function attemptsOf(attempts, more, chosen, choose) {
     const bar = make("div", "attempts");
     bar.setAttribute("role", "group");
     bar.setAttribute("aria-label", "attempts");
@@ -71,15 +76,15 @@ const caseView = (index, readDetails) => {
     bar.append(...buttons);
     const failed = attempts.findIndex(([, , said]) => text(said) === "failed");
     select(chosen in attempts ? chosen : Math.max(0, failed));
-    return [bar, place];
+    return [bar, ...rest(more, "attempt"), place];
   }
 
-  function attempt([, , , , why, figures, findings, pairs]) {
+  function attempt([, , , , why, figures, [findings, moreFindings], [pairs, morePairs]]) {
     const parts = [];
     if (text(why)) parts.push(block(why));
-    if (findings.length) parts.push(findingsOf(findings));
+    if (findings.length) parts.push(findingsOf(findings), ...rest(moreFindings, "finding"));
     if (pairs.length) parts.push(make("div", "sides head", make("div"), make("div", "", "expected"), make("div", "", "actual")));
-    parts.push(...pairs.map(sides));
+    parts.push(...pairs.map(sides), ...rest(morePairs, "row"));
     if (text(figures)) parts.push(make("p", "aside", text(figures)));
     return parts;
   }
@@ -149,7 +154,11 @@ const caseView = (index, readDetails) => {
       box.append(shown);
     }
     if (kind === "got") {
-      for (const path of marked) box.append(make("mark", "absent", `${path} is missing`));
+      for (const path of marked) {
+        // Of what was cut, nobody can say here whether it is missing.
+        const isCut = details.cut.includes(number) || path.endsWith("…");
+        box.append(make("mark", "absent", `${path} is missing${isCut ? " or cut off here" : ""}`));
+      }
     }
     return cutNote(box, number);
   }

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import resource
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from lxml import etree
 
 from evaluator.baselines import Found, Missing, Unreadable
 from evaluator.config.types import GateConfig
 from evaluator.errors import user_error
+from evaluator.github import publish
 from evaluator.github.action import run
+from evaluator.github.files import write_outputs
 from evaluator.results import Run, VerdictWord, encode
 from tests.servers.actions_runner import TOKEN, ActionsRunner
 from tests.servers.github_server import Fault, GitHubServer
@@ -42,12 +48,6 @@ class Evaluation:
 
 def a_run(verdict: VerdictWord = "pass") -> Run:
     return msgspec.structs.replace(builders.run([builders.task_result(builders.outcomes(3, 1))]), verdict=verdict)
-
-
-@pytest.fixture
-def server() -> Iterator[GitHubServer]:
-    with GitHubServer() as running:
-        yield running
 
 
 @pytest.fixture
@@ -414,7 +414,7 @@ def test_a_configuration_error_that_cannot_be_told_in_a_comment_is_one_all_the_s
     assert warning.endswith(" Add to the job: `permissions: {contents: read, pull-requests: write}`.")
 
 
-def test_a_bug_in_posting_the_comment_is_an_internal_error(
+def test_a_bug_in_posting_the_comment_of_a_configuration_error_is_a_warning(
     runner: ActionsRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
@@ -422,8 +422,158 @@ def test_a_bug_in_posting_the_comment_is_an_internal_error(
 
     monkeypatch.setattr("evaluator.github.comments.Sticky.post", broken)
     code, log = with_broken_configuration(runner)
-    assert (code, runner.outputs()["exit-code"]) == (70, "70")
+    assert (code, runner.outputs()["exit-code"]) == (2, "2")
     assert "::warning title=trapgate%3A no comment::The comment could not be written: KeyError." in log
+
+
+@contextmanager
+def no_file_beyond(size: int) -> Iterator[None]:
+    """Stands for a full disk: the kernel lets nobody write past so many bytes of a file."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_on_a_full_disk_a_run_that_passed_ends_with_70_and_nothing_says_pass(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    runner.summary.write_text("x" * 900_000)
+    with no_file_beyond(900_000):
+        code, log = act(runner.environ("pull_request", runner.pull_request()), Evaluation(a_run("pass")))
+    assert code == 70
+    assert (runner.outputs()["exit-code"], runner.outputs()["verdict"]) == ("70", "")
+    assert "internal error: no verdict" in bodies(server)[0]
+    assert "::warning title=trapgate%3A no summary::The summary could not be written: OSError." in log
+
+
+def test_outputs_that_cannot_be_taken_back_are_removed(tmp_path: Path) -> None:
+    file = tmp_path / "output"
+    write_outputs(file, {"padding": "x" * 900, "verdict": "pass"})
+    with no_file_beyond(file.stat().st_size), pytest.raises(OSError, match="large"):
+        publish.no_result(file, 70)
+    assert file.read_text() == ""
+
+
+def left(runner: ActionsRunner) -> list[str]:
+    return sorted(path.name for path in (runner.workspace / "trapgate-results").iterdir())
+
+
+def the_error(runner: ActionsRunner) -> tuple[str, str]:
+    """Type and message of the one test in junit.xml, which is an error."""
+    [suite] = etree.parse(str(runner.workspace / "trapgate-results" / "junit.xml")).getroot()
+    assert (suite.get("tests"), suite.get("errors"), suite.get("failures")) == ("1", "1", "0")
+    [error] = suite.iter("error")
+    return error.get("type", ""), error.get("message", "")
+
+
+PHASES = [
+    "evaluator.github.settling.settle",
+    "evaluator.reports.page.render",
+    "evaluator.github.publish.summary_report.render",
+    "evaluator.github.publish.announce",
+    "evaluator.github.publish.comment_report.render",
+    "evaluator.github.tracking_issue.publish",
+]
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_bug_after_the_evaluation_leaves_nothing_that_reads_as_a_pass(
+    runner: ActionsRunner, server: GitHubServer, monkeypatch: pytest.MonkeyPatch, phase: str
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("x")
+
+    monkeypatch.setattr(phase, broken)
+    code, log = act(runner.environ("pull_request", runner.pull_request()), Evaluation(a_run("pass")))
+    assert code == 70
+    assert (runner.outputs()["exit-code"], runner.outputs()["verdict"]) == ("70", "")
+    assert left(runner) == ["junit.xml"]
+    kind, message = the_error(runner)
+    assert kind == "internal-error"
+    assert message.startswith("Internal error: RuntimeError at test_action.py:")
+    assert "internal error: no verdict" in bodies(server)[0]
+    summary = runner.summary.read_text()
+    above, _, section = summary.partition("## trapgate: internal error\n")
+    assert ("**There is no verdict: what stands above is none.**" in section) == ("trapgate: pass" in above)
+    assert log.count("::group::") == log.count("::endgroup::")
+
+
+def test_a_bug_is_told_in_a_summary_that_a_long_report_has_filled(
+    runner: ActionsRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def long(_: Run, *, max_bytes: int) -> str:
+        return "x" * max_bytes
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("x")
+
+    monkeypatch.setattr("evaluator.github.publish.summary_report.render", long)
+    monkeypatch.setattr("evaluator.github.publish.announce", broken)
+    act(runner.environ("push", {}), Evaluation(a_run("pass")))
+    assert "**There is no verdict: what stands above is none.**" in runner.summary.read_text()
+
+
+def test_a_bug_in_one_sink_of_a_crash_takes_no_other_with_it(
+    runner: ActionsRunner, server: GitHubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("x")
+
+    monkeypatch.setattr("evaluator.github.publish.files.append_summary", broken)
+    monkeypatch.setattr("evaluator.github.endings.pipeline.clear", broken)
+    code, log = act(runner.environ("pull_request", runner.pull_request()), Evaluation(RuntimeError("x")))
+    assert (code, runner.outputs()["exit-code"]) == (70, "70")
+    assert "internal error: no verdict" in bodies(server)[0]
+    for sink in ("summary", "report"):
+        assert f"::warning title=trapgate%3A no {sink}::The {sink} could not be written: RuntimeError." in log
+
+
+def test_a_crash_whose_log_nobody_reads_is_an_exit_code_and_outputs_all_the_same(runner: ActionsRunner) -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            if "::error" in text or "::warning" in text:
+                raise BrokenPipeError
+            return super().write(text)
+
+    assert run(runner.environ("push", {}), Gone(), Evaluation(RuntimeError("x"))) == 70
+    assert (runner.outputs()["exit-code"], runner.outputs()["verdict"]) == ("70", "")
+
+
+def test_a_configuration_error_removes_the_reports_of_an_earlier_run(runner: ActionsRunner) -> None:
+    act(runner.environ("pull_request", runner.pull_request()), Evaluation(a_run("pass")))
+    assert "results.json" in left(runner)
+    with_broken_configuration(runner)
+    assert left(runner) == ["junit.xml"]
+    kind, message = the_error(runner)
+    assert kind == "config-invalid"
+    assert message.startswith('trap.yaml:1:1: unknown key "modle"')
+
+
+def test_a_wrong_output_folder_removes_the_reports_of_no_other(runner: ActionsRunner) -> None:
+    act(runner.environ("pull_request", runner.pull_request()), Evaluation(a_run("pass")))
+    code, log = act(runner.environ("pull_request", runner.pull_request(), output="../x"), Evaluation(a_run()))
+    assert code == 2
+    assert "results.json" in left(runner)
+    assert "no report" not in log
+
+
+def test_of_many_configuration_errors_as_many_are_annotations_as_github_shows_and_the_rest_is_counted(
+    runner: ActionsRunner,
+) -> None:
+    tasks = "".join(f"  t{n}: {{source: ./x, repeats: nope{n}}}\n" for n in range(30))
+    runner.write({"trap.yaml": f"model: openai/gpt-4.1-mini\ntasks:\n{tasks}"})
+    code, log = act(runner.environ("pull_request", runner.pull_request()), Evaluation(a_run()))
+    assert code == 2
+    errors = [line for line in log.splitlines() if line.startswith("::error")]
+    assert [re.findall(r"tasks\.t(\d+)\.", line) for line in errors[:-1]] == [[str(n)] for n in range(7)]
+    assert errors[-1] == (
+        "::error title=trapgate%3A config-invalid::… and 23 more: all of them are in the log and in the job summary."
+    )
+    for text in (log, runner.summary.read_text()):
+        assert all(f"tasks.t{number}.repeats" in text for number in range(30))
 
 
 def test_a_wrong_input_leaves_the_exit_code_as_an_output(runner: ActionsRunner) -> None:
@@ -432,6 +582,41 @@ def test_a_wrong_input_leaves_the_exit_code_as_an_output(runner: ActionsRunner) 
     assert code == 2
     assert "::error title=trapgate%3A action-environment::input comment: `yes` is neither `true` nor `false`" in log
     assert (runner.outputs()["exit-code"], runner.outputs()["verdict"]) == ("2", "")
+
+
+@pytest.mark.parametrize("wrong", [{"comment": "yes"}, {"tracking_issue": "yes"}, {"mode": "watch"}])
+def test_a_wrong_input_takes_the_place_of_the_verdict_of_an_earlier_commit(
+    runner: ActionsRunner, server: GitHubServer, wrong: dict[str, str]
+) -> None:
+    act(runner.environ("pull_request", runner.pull_request()), Evaluation(a_run("pass")))
+    [before] = bodies(server)
+    assert "pass" in before
+    evaluation = Evaluation(a_run())
+    code, _ = act(runner.environ("pull_request", runner.pull_request(), **wrong), evaluation)
+    assert (code, evaluation.asked) == (2, {})
+    [body] = bodies(server)
+    assert body.splitlines()[1] == f"### ⛔ trapgate: configuration error: no verdict for `{runner.head[:12]}`"
+    assert f"- `input {next(iter(wrong)).replace('_', '-')}`: " in body
+    assert "configuration error (`action-environment`)" in runner.summary.read_text()
+    assert runner.outputs()["comment-url"] == server.comments[7][0]["html_url"]
+
+
+@pytest.mark.parametrize("event", ["{", '{"pull_request": {}}'], ids=["no JSON", "without a pull request"])
+def test_a_wrong_input_is_told_where_the_event_cannot_be_read_either(
+    runner: ActionsRunner, server: GitHubServer, event: str
+) -> None:
+    environ = runner.environ("pull_request", runner.pull_request(), comment="yes")
+    runner.event_path.write_text(event)
+    code, log = act(environ, Evaluation(a_run()))
+    assert (code, bodies(server)) == (2, [])
+    assert "input comment: `yes` is neither `true` nor `false`" in log
+
+
+def test_a_wrong_input_in_the_second_stage_publishes_nothing(runner: ActionsRunner, server: GitHubServer) -> None:
+    environ = runner.environ("workflow_run", {"action": "completed"}, mode="publish", comment="yes")
+    code, log = act(environ, Evaluation(a_run()))
+    assert (code, server.requests) == (2, [])
+    assert "input comment: `yes` is neither `true` nor `false`" in log
 
 
 def test_a_wrong_environment_without_a_file_for_outputs_is_told_all_the_same(runner: ActionsRunner) -> None:

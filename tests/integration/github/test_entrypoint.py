@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import pytest
 
 from tests.integration.github import agent
 from tests.servers.actions_runner import TOKEN, ActionsRunner
+from tests.servers.github_actions import workflow_run_event
 from tests.servers.github_server import Fault, GitHubServer
 from tests.servers.model_server import ModelServer, Received, Reply
 
@@ -57,12 +58,6 @@ def baseline(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         ended = act(runner, runner.environ("push", {"ref": "refs/heads/main"}) | agent.provider(model))
         assert ended.returncode == 3, ended.stdout + ended.stderr  # there is nothing to compare with yet
         return agent.accepted((runner.workspace / "trapgate-results" / "results.json").read_bytes())
-
-
-@pytest.fixture
-def server() -> Iterator[GitHubServer]:
-    with GitHubServer() as running:
-        yield running
 
 
 @pytest.fixture
@@ -181,22 +176,54 @@ def test_a_cancelled_job_publishes_what_it_has_and_is_no_pass(
     assert "no verdict yet" not in comment["body"]
 
 
-def test_a_job_that_is_cancelled_while_github_is_asked_calls_no_model_and_leaves_no_verdict_to_wait_for(
-    runner: ActionsRunner, server: GitHubServer
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("what", ["issues/7/comments", "contents/trap.yaml"], ids=["the comment", "the rules"])
+def test_a_job_that_is_cancelled_while_it_waits_for_github_calls_no_model_and_says_so_at_once(
+    runner: ActionsRunner, server: GitHubServer, sent: signal.Signals, what: str
 ) -> None:
-    # The placeholder stands, and the base's rules are being read.
-    server.fail("GET", "contents/trap.yaml", Fault(delay=3.0))
+    server.fail("GET", what, Fault(429, headers={"Retry-After": "25"}))
     with ModelServer(agent.good) as model:
         process = start(runner, runner.environ("pull_request", runner.pull_request()) | agent.provider(model))
-        until = time.monotonic() + 60
-        while not any("contents" in request.path for request in server.requests) and time.monotonic() < until:
-            time.sleep(0.05)
-        process.send_signal(signal.SIGTERM)
+        wait_for_request(server, what)
+        process.send_signal(sent)
+        began = time.monotonic()
         stdout, stderr = process.communicate(timeout=60)
+        took = time.monotonic() - began
         assert model.requests == []
     assert process.returncode == 3, stdout + stderr
+    assert took < 4.0  # of the 7.5 s until the next signal
+    assert (runner.outputs()["exit-code"], runner.outputs()["verdict"]) == ("3", "")
+    assert f"Cancelled ({sent.name}) before anything was evaluated." in runner.summary.read_text()
     [comment] = server.comments[7]
-    assert "inconclusive" in comment["body"].lower()
+    assert "trapgate: cancelled: no verdict for" in comment["body"]
+    lines = stdout.splitlines()
+    [token] = [line.removeprefix("::stop-commands::") for line in lines if line.startswith("::stop-commands::")]
+    assert lines.index(f"::{token}::") < lines.index("::endgroup::")
+    assert f"::warning title=trapgate%3A cancelled::Cancelled ({sent.name})" in stdout
+
+
+def test_a_second_stage_that_is_cancelled_while_it_waits_ends_at_once_with_3(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    server.fail("GET", "/pulls$", Fault(429, headers={"Retry-After": "25"}))
+    event = workflow_run_event(server, head=runner.head)
+    process = start(runner, runner.environ("workflow_run", event, mode="publish"))
+    wait_for_request(server, "/pulls")
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    stdout, stderr = process.communicate(timeout=60)
+    assert time.monotonic() - began < 4.0
+    assert process.returncode == 3, stdout + stderr
+    assert runner.outputs()["exit-code"] == "3"
+    assert "given up since the run was stopped (SIGINT)" in stdout
+
+
+def wait_for_request(server: GitHubServer, path: str) -> None:
+    """Returns when `path` was asked for and answered."""
+    until = time.monotonic() + 60
+    while not any(path in request.path for request in server.requests) and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(0.3)
 
 
 def test_an_installation_that_cannot_be_imported_is_no_regression(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from tests.servers.github_server import GitHubServer
 from tests.servers.model_server import ModelServer, Script
 
 CASES = 8
-ON_FORK = "gate:\n  on_fork: recordings\n"
+ON_FORK = "gate:\n  on_fork: [refunds]\n"
 KEY = {"OPENAI_API_KEY": "sk-0123456789abcdef"}
 BOT = {"sender": {"login": "dependabot[bot]"}}
 
@@ -31,12 +30,6 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert done.returncode == 0, done.stdout + done.stderr
     agents.accept(folder)
     return folder
-
-
-@pytest.fixture
-def server() -> Iterator[GitHubServer]:
-    with GitHubServer() as running:
-        yield running
 
 
 @pytest.fixture

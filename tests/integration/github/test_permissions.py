@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from evaluator.baselines import Unreadable
 from evaluator.results import encode
 from tests.integration.github.evaluation import (
     CONFIG,
@@ -24,12 +24,6 @@ from tests.servers.github_server import ACTIONS_BOT, Fault, GitHubServer
 from tests.unit import builders
 
 BLOCK = "    permissions:\n      contents: read\n      pull-requests: write\n"
-
-
-@pytest.fixture
-def server() -> Iterator[GitHubServer]:
-    with GitHubServer() as running:
-        yield running
 
 
 @pytest.fixture
@@ -184,11 +178,97 @@ def test_a_run_of_an_older_commit_that_ends_later_leaves_the_verdict_of_the_newe
 
     code, log = on_pull_request(runner, Evaluation(a_regression(), before_end=overtaken))
     assert code == 1
-    assert f"<!-- {newer} -->" in body(server)
+    assert f"<!-- {newer} " in body(server)
     assert "pass" in body(server).lower()
     told = f"The comment tells of {newer[:12]}, the head of the pull request by now, and stays as it is."
     assert told in log
     assert told in runner.summary.read_text()
+
+
+def test_an_earlier_run_of_the_same_commit_that_ends_later_leaves_the_verdict_of_the_later_one(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    """As of one that the base's branch being changed to a stricter one has started."""
+    environ = runner.environ("pull_request", runner.pull_request())
+
+    def overtaken() -> None:
+        assert perform(environ, Evaluation(a_regression()))[0] == 1
+
+    code, log = perform(environ, Evaluation(a_run(), before_end=overtaken))
+    assert code == 0
+    assert "regression" in body(server).lower()
+    told = f"The comment is of a later run, on {runner.head[:12]}, and stays as it is."
+    assert told in log
+    assert told in runner.summary.read_text()
+
+
+def test_an_older_run_that_cannot_ask_for_the_head_leaves_the_verdict_of_another_commit(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    newer = server.commit("pushed meanwhile")
+    server.pulls[7] = {"head": runner.head, "base_ref": "main", "merge_commit": None}
+
+    def overtaken() -> None:
+        server.pulls[7]["head"] = newer
+        event = runner.pull_request()
+        event["pull_request"]["head"]["sha"] = newer
+        environ = runner.environ("pull_request", event)
+        assert perform(environ | {"GITHUB_SHA": runner.merge}, Evaluation(a_regression()))[0] == 1
+        spent = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9999999999"}
+        server.fail("GET", "/pulls/7$", Fault(403, "API rate limit exceeded", headers=spent))
+
+    code, log = on_pull_request(runner, Evaluation(a_run(), before_end=overtaken))
+    assert code == 0
+    assert f"<!-- {newer} " in body(server)
+    assert "regression" in body(server).lower()
+    told = f"it tells of {newer[:12]}, and which commit is the head of the pull request cannot be told (rate limit"
+    assert told in log
+    assert told in runner.summary.read_text()
+
+
+NOT_ACCEPTED = (
+    "::error title=trapgate%3A github-permission::input github-token: the base's rules cannot be read: the server does "
+    "not accept the token of `github-token` (Bad credentials). Leave the input `github-token` out, so that it is the "
+    "job's own token, or renew it."
+)
+
+
+def test_a_token_that_is_not_accepted_ends_the_run_before_it_begins_and_no_permission_is_named(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    for method in ("GET", "POST"):
+        server.fail(method, ".", *[Fault(401, "Bad credentials")] * 20)
+    evaluation = Evaluation(a_run())
+    code, log = on_pull_request(runner, evaluation)
+    assert (code, evaluation.asked) == (2, {})
+    assert NOT_ACCEPTED in log.splitlines()
+    for text in (log, runner.summary.read_text()):
+        assert "permissions:" not in text
+        assert "or renew it." in text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Although you appear to have the correct authorization credentials, the `octo` organization has an IP allow "
+        "list enabled, and your IP address is not permitted to access this resource.",
+        "Resource protected by organization SAML enforcement.",
+        "Repository access blocked",
+    ],
+)
+def test_a_refusal_that_no_permission_mends_leaves_the_base_unreadable_in_the_servers_words(
+    runner: ActionsRunner, server: GitHubServer, words: str
+) -> None:
+    for method in ("GET", "POST"):
+        server.fail(method, ".", *[Fault(403, words)] * 20)
+    evaluation = Evaluation(a_run("inconclusive"))
+    code, log = on_pull_request(runner, evaluation)
+    assert code == 3
+    assert isinstance(evaluation.asked["baseline"], Unreadable)
+    assert "yet" not in " ".join(evaluation.notes)
+    assert f"HTTP 403 ({words})" in log.replace("%3A", ":")
+    for text in (log, runner.summary.read_text()):
+        assert "permissions:" not in text
 
 
 def test_the_legs_of_a_matrix_leave_each_other_their_comments(runner: ActionsRunner, server: GitHubServer) -> None:

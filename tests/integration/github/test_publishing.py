@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -25,12 +24,6 @@ from tests.servers.model_server import ModelServer
 FORK = "stranger/agent"
 CLI = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from evaluator.cli import console; console()"
 TITLE = "reported by the fork's own run; nothing of it was checked here"
-
-
-@pytest.fixture
-def server() -> Iterator[GitHubServer]:
-    with GitHubServer() as running:
-        yield running
 
 
 @pytest.fixture
@@ -157,6 +150,17 @@ def test_the_command_refuses_another_event(second: ActionsRunner) -> None:
     ended = publish_command(second, second.environ("push", {"ref": "refs/heads/main"}))
     assert ended.returncode == 2
     assert "not for `on: push`" in ended.stdout
+
+
+def test_what_the_command_says_to_the_runner_is_a_command(second: ActionsRunner) -> None:
+    settings = environ(second)
+    ended = publish_command(second, {**settings, "GITHUB_REPOSITORY": "", "GITHUB_SHA": ""})
+    assert ended.returncode == 2
+    lines = ended.stdout.splitlines()
+    assert [
+        line for line in lines if line.startswith("::error title=trapgate%3A action-environment::GITHUB_SHA: is not")
+    ]
+    assert not [line for line in lines if line.startswith(": :")]
 
 
 def test_a_server_that_stays_down_ends_with_3(second: ActionsRunner, server: GitHubServer) -> None:

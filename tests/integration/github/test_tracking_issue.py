@@ -168,3 +168,17 @@ def test_a_night_without_a_verdict_leaves_the_issue_as_it_is(runner: ActionsRunn
     of_config(runner, CONFIG.replace("model", "modle"))
     assert night(runner, a_run())[0] == 2
     assert list(server.issues.values()) == [before]
+
+
+def test_a_token_that_is_not_accepted_is_told_with_how_to_mend_that(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    server.fail("POST", "/issues$", *[Fault(401, "Bad credentials")] * 2)
+    code, log = night(runner, drift())
+    assert code == 4
+    [warning] = [
+        line for line in log.splitlines() if line.startswith("::warning title=trapgate%3A no tracking issue::")
+    ]
+    assert warning.endswith(
+        "(Bad credentials). Leave the input `github-token` out, so that it is the job's own token, or renew it."
+    )

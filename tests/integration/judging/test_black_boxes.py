@@ -137,11 +137,14 @@ def test_outputs_that_cannot_be_taken_are_infrastructure(tmp_path, deed, message
 def test_it_sees_the_listed_variables_and_no_others_and_their_values_are_not_kept(tmp_path):
     write(
         tmp_path,
-        "print(capital, os.environ['MY_KEY'], 'OTHER' in os.environ)\nprint(os.environ['MY_KEY'], file=sys.stderr)",
+        "print(capital, len(os.environ['MY_KEY']), 'OTHER' in os.environ)\n"
+        "if capital == 'Rome':\n    print(os.environ['MY_KEY'], file=sys.stderr)",
         env=["MY_KEY", "GONE"],
     )
     result = run(tmp_path, environ={"MY_KEY": "sk-0123456789", "OTHER": "x"})
-    assert attempts(result)["fr"].transcript.text == "Paris *** False\n"
+    made = attempts(result)
+    assert made["fr"].transcript.text == "Paris 13 False\n"
+    assert made["it"].infrastructure.message == "the answer held the value of MY_KEY, so it was thrown away"
     assert b"sk-0123456789" not in (tmp_path / "results" / "results.json").read_bytes()
     assert "the variable GONE, which `env` lists, is not set" in texts(result.warnings)
 

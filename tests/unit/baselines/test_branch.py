@@ -185,6 +185,25 @@ def test_a_token_that_may_not_read_is_told_and_never_taken_for_no_baseline(serve
     assert "permissions: {contents: read}" in str(caught.value)
 
 
+def test_a_token_that_is_not_accepted_is_told_what_mends_that_and_no_permission(server: GitHubServer) -> None:
+    server.fail("GET", "/git/", Fault(401, "Bad credentials"))
+    with pytest.raises(UserError) as caught:
+        a_store(server).read(main())
+    assert (caught.value.code, str(caught.value)) == (
+        "github-permission",
+        "input github-token, or GITHUB_TOKEN: the branch of the baselines cannot be read: the server does not accept "
+        "the token of `github-token` (Bad credentials)\n"
+        "    Leave the input `github-token` out, so that it is the job's own token, or renew it.",
+    )
+
+
+def test_a_refusal_that_is_about_no_permission_leaves_the_baseline_unreadable(server: GitHubServer) -> None:
+    server.fail("GET", "/git/", Fault(403, "Repository access blocked"))
+    found = a_store(server).read(main())
+    assert isinstance(found, Unreadable)
+    assert found.why == "HTTP 403 (Repository access blocked)"
+
+
 @pytest.mark.parametrize("path", ["/git/matching-refs/", "/git/commits/", "/git/trees/", "/git/blobs/"])
 def test_a_server_that_fails_leaves_the_baseline_unreadable(server: GitHubServer, code: list[str], path: str) -> None:
     a_store(server).write(a_run(code[0]), ALICE, main())

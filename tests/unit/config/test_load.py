@@ -354,7 +354,11 @@ PATH_MEND = "    Write a path relative to that folder, without `..`."
         ),
         (
             TASKS + "gate: {on_fork: pass}\n",
-            'trap.yaml:2:17: gate.on_fork: wanted one of inconclusive, recordings, got the text "pass"',
+            'trap.yaml:2:17: gate.on_fork: wanted a list, got the text "pass"',
+        ),
+        (
+            TASKS + "gate: {on_fork: [tt]}\n",
+            'trap.yaml:2:18: gate.on_fork: there is no task "tt"\n    Tasks of this file: a.',
         ),
         (TASKS + "gate: {rules: []}\n", "trap.yaml:2:15: gate.rules is empty\n    Write at least one entry."),
         (

@@ -120,7 +120,7 @@ def test_the_workflow_is_valid_and_asks_for_the_least(repository: Path) -> None:
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     workflow = yaml.safe_load(path.read_text())
-    job = workflow["jobs"]["evaluate"]
+    [job] = workflow["jobs"].values()
     # YAML 1.1 reads the key `on` as true. A label that accepts counts in the run that it starts; a merge queue waits.
     types = ["opened", "synchronize", "reopened", "labeled"]
     assert workflow[True] == {"pull_request": {"types": types}, "merge_group": None}
@@ -129,7 +129,14 @@ def test_the_workflow_is_valid_and_asks_for_the_least(repository: Path) -> None:
     assert [step["uses"] for step in job["steps"]] == [
         "actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683",
         starter.ACTION_REFERENCE,
+        "actions/upload-artifact@ea165f8d65b6e75b540449e92b4886f43607fa02",
     ]
+
+
+def test_the_workflow_is_the_example_for_pull_requests_under_a_name_of_its_own(repository: Path) -> None:
+    example = Path(__file__).parents[3] / "examples" / "workflows" / "pull-request.yml"
+    own = yaml.safe_load((repository / starter.WORKFLOW).read_text())
+    assert own == yaml.safe_load(example.read_text()) | {"name": "trapgate"}
 
 
 def test_the_references_name_this_version(repository: Path) -> None:

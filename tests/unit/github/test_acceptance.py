@@ -78,7 +78,7 @@ def test_a_name_that_is_a_path_stays_a_name(client: Client, server: GitHubServer
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
-        (Fault(403, "Resource not accessible"), "the token needs the permission `metadata: read`"),
+        (Fault(403, "Resource not accessible by integration"), "the token needs the permission `metadata: read`"),
         (Fault(404, "alice is not a user"), "no such person, or the token lacks the permission `metadata: read`"),
         (Fault(200, body=b"[]"), "the server's answer is not an object"),
         (Fault(200, body=b"{"), "the server's answer is not an object"),

@@ -195,7 +195,10 @@ def test_what_is_missing_for_a_verdict_stands_at_its_task() -> None:
     run = builders.build([builders.task_result("lookups", rows)], rules=[])
     [each] = of(run)
     assert (each.level, each.line) == ("error", 5)
-    assert each.message == "lookups: 5 of 10 planned attempts were scored, 95% are needed."
+    assert each.message == (
+        "5 of 10 attempts have no answer: rate_limit: HTTP 429 after 5 tries.\n"
+        "lookups: 5 of 10 planned attempts were scored, 95% are needed."
+    )
 
 
 def test_of_a_broken_floor_the_cases_below_it_are_errors() -> None:

@@ -98,7 +98,7 @@ def test_a_size_that_lies_is_not_believed() -> None:
 
 
 def test_a_hundred_megabytes_are_read_up_to_the_limit_and_refused() -> None:
-    with pytest.raises(UnusableError, match="larger than 33,554,432 bytes"):
+    with pytest.raises(UnusableError, match="larger than 25,165,824 bytes"):
         results(zipped({"results.json": b"0" * (100 << 20)}))
 
 

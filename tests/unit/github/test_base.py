@@ -167,6 +167,34 @@ def test_a_token_that_may_not_read_the_repository_ends_the_run_before_anything_i
     assert "Add to the job: `permissions: {contents: read}`." in str(caught.value)
 
 
+@pytest.mark.parametrize("what", ["contents/trap.yaml", "contents/.trap", "git/commits"])
+def test_a_token_that_is_not_accepted_ends_the_run_too_and_no_permission_is_said_to_mend_it(
+    repository: Repository, client: Client, what: str
+) -> None:
+    repository.has("trap.yaml", STRICT)
+    repository.server.fail("GET", what, Fault(401, "Bad credentials"))
+    with pytest.raises(UserError) as caught:
+        rules(client, repository.change())
+    assert (caught.value.code, str(caught.value)) == (
+        "github-permission",
+        "input github-token: the base's rules cannot be read: the server does not accept the token of `github-token` "
+        "(Bad credentials)\n    Leave the input `github-token` out, so that it is the job's own token, or renew it.",
+    )
+
+
+@pytest.mark.parametrize("what", ["contents/trap.yaml", "contents/.trap", "git/commits"])
+def test_a_server_that_refuses_for_another_reason_than_a_permission_leaves_the_baseline_unreadable(
+    repository: Repository, client: Client, what: str
+) -> None:
+    """Such as the address of the runner: never "none yet"."""
+    repository.has("trap.yaml", STRICT)
+    repository.server.fail("GET", what, Fault(403, "Your IP address is not permitted."))
+    got = rules(client, repository.change())
+    assert isinstance(got.baseline, Unreadable)
+    assert got.baseline.why == "HTTP 403 (Your IP address is not permitted.)"
+    assert got.config is not None
+
+
 def test_a_price_or_fewer_repeats_of_the_change_are_named_as_taking_effect_later(
     repository: Repository, client: Client
 ) -> None:

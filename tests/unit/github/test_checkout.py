@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,7 @@ def settings(workspace: Path, sha: str) -> Environment:
         runner_temp=workspace,
         output_file=workspace,
         summary_file=workspace,
+        began=datetime.now(UTC),
         inputs=Inputs(),
     )
 

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import gzip
 import socket
+import threading
+import time
 from email.utils import formatdate
 from pathlib import Path
 
 import pytest
 
 from evaluator.github.client import Answer, Client, Failure, an_object
+from evaluator.runners.stopping import StopSignal
 from tests.servers.github_server import Fault, GitHubServer
 from tests.unit.github.conftest import NOW, TOKEN, MakeClient
 
@@ -59,6 +62,7 @@ def test_a_server_error_is_tried_again_after_growing_waits(
         (Fault(429), 60.0),
         (Fault(403, "You have exceeded a secondary rate limit."), 60.0),
         (Fault(403, "You have triggered an abuse detection mechanism."), 60.0),
+        (Fault(403, "API rate limit exceeded for installation ID 1."), 60.0),
         (Fault(403, headers={"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(NOW) + 30)}), 31.0),
         (Fault(429, headers={"Retry-After": "soon"}), 60.0),
         (Fault(429, headers={"Retry-After": "nan"}), 60.0),
@@ -150,6 +154,25 @@ def test_all_waiting_together_has_an_end(server: GitHubServer, make_client: Make
     assert sum(waits) == 63.0
 
 
+def test_a_stop_ends_the_waiting_at_once_and_the_answer_says_so(server: GitHubServer) -> None:
+    server.fail("GET", "comments", *[Fault(429, headers={"Retry-After": "25"})] * 2)
+    stop = StopSignal()
+    client = Client(server.api_url, TOKEN, stop=stop)
+    threading.Timer(0.3, stop.request, ["SIGINT"]).start()
+    began = time.monotonic()
+    given_up = "rate limit: asked to wait 25 s more; given up since the run was stopped (SIGINT)"
+    assert get(client) == Failure("rate_limit", given_up, 429)
+    assert get(client) == Failure("rate_limit", given_up, 429)
+    assert time.monotonic() - began < 2.0
+    assert len(server.requests) == 2
+
+
+def test_after_a_stop_a_server_that_answers_is_still_asked(server: GitHubServer) -> None:
+    stop = StopSignal()
+    stop.request("SIGTERM")
+    assert isinstance(get(Client(server.api_url, TOKEN, stop=stop)), Answer)
+
+
 def test_a_missing_permission_is_named_and_not_tried_again(server: GitHubServer, make_client: MakeClient) -> None:
     server.granted = set()
     client, waits = make_client()
@@ -161,8 +184,26 @@ def test_a_missing_permission_is_named_and_not_tried_again(server: GitHubServer,
     assert waits == []
 
 
+@pytest.mark.parametrize("words", ["Resource not accessible by personal access token", ""])
+def test_a_403_in_these_words_or_without_any_is_a_missing_permission(
+    server: GitHubServer, client: Client, words: str
+) -> None:
+    server.fail("GET", "comments", Fault(403, words))
+    said = f" ({words})" if words else ""
+    assert get(client) == Failure(
+        "permission", f"HTTP 403{said}: the token needs the permission `pull-requests: write`", 403
+    )
+
+
 @pytest.mark.parametrize(
-    "words", ["Unable to create comment because issue is locked.", "Repository was archived so is read-only."]
+    "words",
+    [
+        "Unable to create comment because issue is locked.",
+        "Repository was archived so is read-only.",
+        "the `octo` organization has an IP allow list enabled, and your IP address is not permitted",
+        "Resource protected by organization SAML enforcement.",
+        "Repository access blocked",
+    ],
 )
 def test_a_refusal_that_no_permission_would_mend_is_not_called_a_missing_one(
     server: GitHubServer, client: Client, words: str
@@ -260,6 +301,47 @@ def test_a_page_on_another_server_is_not_asked_for(server: GitHubServer, client:
     )
 
 
+# The first one is another server's to whoever sends the request, and this one's to Python's own parser.
+NO_ADDRESS = [
+    "http://{other}\\@{here}/api/v3/user",
+    "http://{other}\t@{here}/",
+    "http:\\\\{other}/",
+    "/\\{other}/",
+    "http://{here}/a b",
+    "http://me@{here}/api/v3/user",
+    "http://me:secret@{here}/api/v3/user",
+    "http://@{here}/api/v3/user",
+    "http://{here}\x7f/",
+    "https://host:99999/",
+    "https://host:x/",
+    "https://[::1",
+]
+
+
+@pytest.mark.parametrize("address", NO_ADDRESS)
+def test_a_redirect_to_what_two_readers_may_read_differently_is_not_followed(
+    server: GitHubServer, client: Client, address: str
+) -> None:
+    with GitHubServer() as other:
+        location = address.format(here=server.root.removeprefix("http://"), other=other.root.removeprefix("http://"))
+        server.fail("GET", "comments", Fault(302, headers={"Location": location}))
+        assert get(client) == Failure("malformed", "the server redirects to what is no plain address")
+        assert (len(server.requests), other.requests) == (1, [])
+
+
+@pytest.mark.parametrize("address", NO_ADDRESS)
+def test_a_page_at_what_two_readers_may_read_differently_is_not_asked_for(
+    server: GitHubServer, client: Client, address: str
+) -> None:
+    with GitHubServer() as other:
+        link = address.format(here=server.root.removeprefix("http://"), other=other.root.removeprefix("http://"))
+        server.fail("GET", "comments", Fault(200, body=b"[]", headers={"Link": f'<{link}>; rel="next"'}))
+        assert client.items(COMMENTS, permission=PERMISSION) == Failure(
+            "malformed", "the next page is said to be at what is no plain address"
+        )
+        assert (len(server.requests), other.requests) == (1, [])
+
+
 def test_pages_without_end_are_cut_off(server: GitHubServer, client: Client) -> None:
     link = {"Link": f'<{server.api_url}{COMMENTS}>; rel="next"'}
     server.fail("GET", "comments", *[Fault(200, body=b"[]", headers=link)] * 300)
@@ -292,6 +374,14 @@ def test_a_redirect_on_the_same_server_keeps_method_body_and_token(
     assert isinstance(answer, Answer)
     assert [comment["body"] for comment in server.comments[7]] == ["moved"]
     assert server.requests[-1].headers["Authorization"] == f"Bearer {TOKEN}"
+
+
+def test_what_comes_with_a_redirect_is_not_read(server: GitHubServer, make_client: MakeClient) -> None:
+    """However long it is: only as much arrives as the sockets hold."""
+    fault = Fault(302, body=b"x" * 300_000, headers={"Location": server.api_url + COMMENTS})
+    server.fail("GET", "/repositories/1", fault)
+    client, _ = make_client(largest=1000)
+    assert client.get("/repositories/1", permission=PERMISSION) == Answer(200, b"[]")
 
 
 def test_a_circle_of_redirects_ends(server: GitHubServer, client: Client) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import threading
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -14,10 +15,15 @@ MARK = marker("trap.yaml", "evals")
 
 
 OLD, NEW = "a" * 40, "b" * 40
+EARLIER = datetime(2026, 11, 30, 18, tzinfo=UTC)
+LATER = EARLIER + timedelta(microseconds=1)
+EARLIER_TEXT, LATER_TEXT = "2026-11-30T18:00:00.000000Z", "2026-11-30T18:00:00.000001Z"
 
 
-def sticky(client: Client, mark: str = MARK, token: str = TOKEN, commit: str = "") -> Sticky:
-    return Sticky(client, "octo/agent", 7, mark, token, commit)
+def sticky(
+    client: Client, mark: str = MARK, token: str = TOKEN, commit: str = "", began: datetime | None = EARLIER
+) -> Sticky:
+    return Sticky(client, "octo/agent", 7, mark, token, commit, began)
 
 
 def head_is(server: GitHubServer, commit: str) -> None:
@@ -78,11 +84,11 @@ def test_the_comment_of_a_job_without_model_and_tasks_is_the_one_that_earlier_ve
     assert MARK == "<!-- trapgate:70b619997b3a27ad -->"
 
 
-def test_a_comment_says_in_its_hidden_first_line_which_commit_it_speaks_of(
+def test_a_comment_says_in_its_hidden_first_line_which_commit_it_speaks_of_and_when_its_run_began(
     server: GitHubServer, client: Client
 ) -> None:
-    sticky(client, commit=NEW).post("text")
-    assert bodies(server) == [f"{MARK}<!-- {NEW} -->\ntext"]
+    sticky(client, commit=NEW, began=LATER).post("text")
+    assert bodies(server) == [f"{MARK}<!-- {NEW} {LATER_TEXT} -->\ntext"]
 
 
 def test_a_run_of_an_older_commit_that_ends_later_leaves_the_comment_of_the_head_alone(
@@ -90,20 +96,85 @@ def test_a_run_of_an_older_commit_that_ends_later_leaves_the_comment_of_the_head
 ) -> None:
     head_is(server, NEW)
     sticky(client, commit=NEW).post("of the head")
-    assert sticky(client, commit=OLD).post("late") == Superseded(NEW)
-    assert bodies(server) == [f"{MARK}<!-- {NEW} -->\nof the head"]
+    posted = sticky(client, commit=OLD, began=LATER).post("late")
+    assert posted == Superseded(NEW)
+    assert posted.why == f"The comment tells of {NEW[:12]}, the head of the pull request by now, and stays as it is."
+    assert bodies(server) == [f"{MARK}<!-- {NEW} {EARLIER_TEXT} -->\nof the head"]
 
 
-@pytest.mark.parametrize("head", [NEW, "c" * 40, None])
-def test_a_comment_that_does_not_speak_of_the_head_is_replaced(
-    server: GitHubServer, client: Client, head: str | None
+def test_the_comment_of_another_commit_is_replaced_by_that_of_the_head_whichever_began_first(
+    server: GitHubServer, client: Client
 ) -> None:
-    """As by the first run after a push, by one whose own successor has said nothing yet, and where nobody can tell."""
-    if head is not None:
-        head_is(server, head)
-    sticky(client, commit=OLD).post("old")
+    head_is(server, NEW)
+    sticky(client, commit=OLD, began=LATER).post("old")
     assert isinstance(sticky(client, commit=NEW).post("new"), Posted)
-    assert bodies(server) == [f"{MARK}<!-- {NEW} -->\nnew"]
+    assert bodies(server) == [f"{MARK}<!-- {NEW} {EARLIER_TEXT} -->\nnew"]
+
+
+@pytest.mark.parametrize("commit", [NEW, OLD], ids=["the same commit", "two commits, and neither is the head"])
+def test_the_comment_of_a_run_that_began_later_is_left_alone(server: GitHubServer, client: Client, commit: str) -> None:
+    head_is(server, NEW if commit == NEW else "c" * 40)
+    sticky(client, commit=NEW, began=LATER).post("of the later run")
+    posted = sticky(client, commit=commit).post("ended later")
+    assert posted == Superseded(NEW, later_run=True)
+    assert posted.why == f"The comment is of a later run, on {NEW[:12]}, and stays as it is."
+    assert bodies(server) == [f"{MARK}<!-- {NEW} {LATER_TEXT} -->\nof the later run"]
+
+
+@pytest.mark.parametrize("commit", [NEW, OLD])
+def test_the_comment_of_a_run_that_began_before_is_replaced(server: GitHubServer, client: Client, commit: str) -> None:
+    head_is(server, NEW if commit == NEW else "c" * 40)
+    sticky(client, commit=NEW).post("of the earlier run")
+    assert isinstance(sticky(client, commit=commit, began=LATER).post("later"), Posted)
+    assert bodies(server) == [f"{MARK}<!-- {commit} {LATER_TEXT} -->\nlater"]
+
+
+@pytest.mark.parametrize("time", ["", " 2026-13-01T00:00:00Z"], ids=["of a version that wrote no time", "no time"])
+@pytest.mark.parametrize("commit", [NEW, OLD])
+def test_a_comment_that_does_not_say_when_its_run_began_counts_as_the_earlier_one(
+    server: GitHubServer, client: Client, commit: str, time: str
+) -> None:
+    head_is(server, NEW if commit == NEW else "c" * 40)
+    bot_comment(server, f"{MARK}<!-- {NEW}{time} -->\nof an earlier version")
+    assert isinstance(sticky(client, commit=commit).post("text"), Posted)
+
+
+def test_a_comment_of_a_version_that_wrote_no_time_is_left_alone_where_it_speaks_of_the_head(
+    server: GitHubServer, client: Client
+) -> None:
+    head_is(server, NEW)
+    bot_comment(server, f"{MARK}<!-- {NEW} -->\nof the head")
+    assert sticky(client, commit=OLD).post("text") == Superseded(NEW)
+
+
+@pytest.mark.parametrize(
+    ("fault", "why", "lacks"),
+    [
+        (Fault(422), "HTTP 422", ""),
+        (
+            Fault(429, headers={"Retry-After": "3600"}),
+            "rate limit: asked to wait 3600 s more; given up after 0 s of wai",
+            "",
+        ),
+        (Fault(200, body=b"{}"), "the server's answer has no head commit", ""),
+        (Fault(404), "HTTP 404", "pull-requests: write"),
+        (Fault(403, "Resource not accessible by integration"), "HTTP 403 (Resource not", "pull-requests: write"),
+    ],
+)
+def test_where_the_head_cannot_be_told_the_comment_of_another_commit_is_never_overwritten(
+    server: GitHubServer, client: Client, fault: Fault, why: str, lacks: str
+) -> None:
+    head_is(server, NEW)
+    sticky(client, commit=NEW).post("of the head")
+    server.fail("GET", "/pulls/7$", fault)
+    posted = sticky(client, commit=OLD, began=LATER).post("old")
+    assert isinstance(posted, NotPosted)
+    assert posted.why.startswith(
+        f"The comment could not be written: it tells of {NEW[:12]}, and which commit is the head of the pull request "
+        f"cannot be told ({why}"
+    )
+    assert posted.lacks == lacks
+    assert bodies(server) == [f"{MARK}<!-- {NEW} {EARLIER_TEXT} -->\nof the head"]
 
 
 def test_a_run_of_the_same_commit_again_replaces_its_comment_without_asking_for_the_head(
@@ -111,7 +182,7 @@ def test_a_run_of_the_same_commit_again_replaces_its_comment_without_asking_for_
 ) -> None:
     for text in ("first", "second"):
         sticky(client, commit=NEW).post(text)
-    assert bodies(server) == [f"{MARK}<!-- {NEW} -->\nsecond"]
+    assert bodies(server) == [f"{MARK}<!-- {NEW} {EARLIER_TEXT} -->\nsecond"]
     assert [request for request in server.requests if "/pulls/" in request.path] == []
 
 
@@ -135,7 +206,24 @@ def test_of_two_jobs_at_once_for_two_commits_the_one_comment_left_speaks_of_the_
         job.start()
     for job in (first, second):
         job.join()
-    assert bodies(server) == [f"{MARK}<!-- {NEW} -->\n{NEW}"]
+    assert bodies(server) == [f"{MARK}<!-- {NEW} {EARLIER_TEXT} -->\n{NEW}"]
+
+
+@pytest.mark.parametrize("order", [(EARLIER, LATER), (LATER, EARLIER)])
+def test_of_two_jobs_at_once_for_one_commit_the_one_comment_left_is_that_of_the_later_one(
+    server: GitHubServer, make_client: MakeClient, order: tuple[datetime, datetime]
+) -> None:
+    server.fail("GET", "comments", *[Fault(200, body=b"[]", barrier=threading.Barrier(2))] * 2)
+    server.fail("POST", "comments", Fault(), Fault(delay=0.2))
+    jobs = [
+        threading.Thread(target=sticky(make_client()[0], commit=NEW, began=began).post, args=(f"{began}",))
+        for began in order
+    ]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    assert bodies(server) == [f"{MARK}<!-- {NEW} {LATER_TEXT} -->\n{LATER}"]
 
 
 def test_a_locked_conversation_is_named_and_is_no_missing_permission(server: GitHubServer, client: Client) -> None:
@@ -180,12 +268,48 @@ def test_a_token_of_another_kind_that_has_no_user_is_an_installations(server: Gi
     assert bodies(server) == [f"{MARK}\nsecond"]
 
 
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        (Fault(422), "HTTP 422."),
+        (Fault(404), "HTTP 404."),
+        (Fault(403, "Your IP address is not permitted."), "HTTP 403 (Your IP address is not permitted.)."),
+        (Fault(200, body=b"{}"), "the server's answer has no login."),
+        (
+            Fault(401, "Bad credentials"),
+            "the server does not accept the token of `github-token` (Bad credentials). "
+            "Leave the input `github-token` out, so that it is the job's own token, or renew it.",
+        ),
+    ],
+)
+def test_a_personal_token_whose_user_cannot_be_told_writes_no_second_comment(
+    server: GitHubServer, client: Client, fault: Fault, why: str
+) -> None:
+    server.identity = ("alice", "User")
+    sticky(client, token="ghp_x").post("first")
+    server.fail("GET", "/user$", fault)
+    assert sticky(client, token="ghp_x").post("second") == NotPosted(
+        f"The comment could not be written: whose the token of `github-token` is cannot be told: {why}"
+    )
+    assert bodies(server) == [f"{MARK}\nfirst"]
+
+
 def test_duplicates_of_earlier_runs_are_removed(server: GitHubServer, client: Client) -> None:
     kept = bot_comment(server, f"{MARK}\nold")
     bot_comment(server, f"{MARK}\nolder twin")
     server.add_comment(7, f"{MARK}\nfaked", login="eve")
     assert sticky(client).post("new") == Posted(kept, f"{server.root}/octo/agent/pull/7#issuecomment-{kept}")
     assert bodies(server) == [f"{MARK}\nnew", f"{MARK}\nfaked"]
+
+
+def test_a_duplicate_of_a_later_run_is_not_removed_by_an_earlier_one(server: GitHubServer, client: Client) -> None:
+    for began in (EARLIER_TEXT, LATER_TEXT):
+        bot_comment(server, f"{MARK}<!-- {NEW} {began} -->\n{began}")
+    before = bodies(server)
+    assert sticky(client, commit=NEW).post("earlier") == Superseded(NEW, later_run=True)
+    assert bodies(server) == before
+    assert isinstance(sticky(client, commit=NEW, began=LATER).post("later"), Posted)
+    assert bodies(server) == [f"{MARK}<!-- {NEW} {LATER_TEXT} -->\nlater"]
 
 
 def test_two_jobs_at_once_leave_one_comment(server: GitHubServer, make_client: MakeClient) -> None:
@@ -240,13 +364,29 @@ def test_other_failures_are_told_without_a_mend_that_would_not_help(
     assert TOKEN not in posted.why
 
 
+@pytest.mark.parametrize("words", ["Repository access blocked", "Resource protected by organization SAML enforcement."])
+def test_a_refusal_that_is_about_no_permission_is_told_in_the_servers_words(
+    server: GitHubServer, client: Client, words: str
+) -> None:
+    server.fail("POST", "comments", Fault(403, words))
+    assert sticky(client).post("text") == NotPosted(f"The comment could not be written: HTTP 403 ({words}).")
+
+
+def test_a_token_that_is_not_accepted_is_told_with_how_to_mend_that(server: GitHubServer, client: Client) -> None:
+    server.fail("POST", "comments", Fault(401, "Bad credentials"))
+    assert sticky(client).post("text") == NotPosted(
+        "The comment could not be written: the server does not accept the token of `github-token` (Bad credentials). "
+        "Leave the input `github-token` out, so that it is the job's own token, or renew it."
+    )
+
+
 def test_a_listing_that_fails_after_the_comment_stands_does_not_unmake_it(server: GitHubServer, client: Client) -> None:
     server.fail("GET", "comments", Fault(), Fault(400))
     assert isinstance(sticky(client).post("text"), Posted)
 
 
 def test_marker_and_text_fit_into_the_longest_comment(server: GitHubServer, client: Client) -> None:
-    assert isinstance(sticky(client, commit="a" * 64).post("x" * room(MARK)), Posted)
+    assert isinstance(sticky(client, commit="a" * 64, began=LATER).post("x" * room(MARK)), Posted)
     assert len(bodies(server)[0]) == 65_536
 
 

@@ -66,6 +66,13 @@ def test_a_second_redirect_is_not_followed(server_with_artifact: GitHubServer, c
     assert len(server_with_artifact.requests) == 1
 
 
+def test_a_second_redirect_to_what_cannot_be_read_is_not_even_looked_at(
+    server_with_artifact: GitHubServer, client: Client
+) -> None:
+    server_with_artifact.storage.moved_to = "https://[::1"
+    assert download(client) == (Failure("refused", "the server of the file redirects once more"), [])
+
+
 def test_an_https_server_is_not_followed_into_the_clear(server_with_artifact: GitHubServer, client: Client) -> None:
     found, _ = download(client, scheme="https")
     assert found == Failure("refused", "the server redirects to an address that is not https")
@@ -79,6 +86,16 @@ def test_a_redirect_to_no_web_address_is_refused(
     server_with_artifact.fail("GET", "zip", Fault(302, headers={"Location": location}))
     found, _ = download(client)
     assert found == Failure("refused", "the server redirects to an address that is not https")
+
+
+@pytest.mark.parametrize("address", [*("{0}\\@{1}/x", "me:secret@{0}/x", "{0}/a b", "{0}/\x01"), "{0}0000/", "[::1"])
+def test_a_redirect_to_what_is_no_plain_address_is_refused(
+    server_with_artifact: GitHubServer, client: Client, address: str
+) -> None:
+    servers = [each.root.removeprefix("http://") for each in (server_with_artifact.storage, server_with_artifact)]
+    server_with_artifact.fail("GET", "zip", Fault(302, headers={"Location": "http://" + address.format(*servers)}))
+    assert download(client)[0] == Failure("malformed", "the server redirects to what is no plain address")
+    assert server_with_artifact.storage.headers == []
 
 
 def test_any_other_request_is_still_not_sent_on_to_another_server(server: GitHubServer, client: Client) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -58,11 +59,65 @@ def test_all_missing_and_malformed_settings_are_named_together(environ: dict[str
 
 @pytest.mark.parametrize(
     "url",
-    ["git.example.org", "ftp://git.example.org", "https://", "https://me:secret@git.example.org", "https://[", ""],
+    [
+        "git.example.org",
+        "ftp://git.example.org",
+        "https://",
+        "https://me:secret@git.example.org",
+        "https://[",
+        "https://a:99999",
+        "",
+    ],
 )
 def test_an_api_url_that_names_no_server_is_refused(environ: dict[str, str], url: str) -> None:
     with pytest.raises(UserError, match="GITHUB_API_URL"):
         environment.read(environ | {"GITHUB_API_URL": url})
+
+
+def test_where_only_inputs_are_wrong_the_error_has_the_settings_with_defaults_in_their_place(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    wrong = {"CONFIG": "/etc/trap.yaml", "OUTPUT": "../out", "COMMENT": "no", "MOVE-BASELINE": "yes", "MODE": "watch"}
+    given = {"INPUT_MODEL": "openai/a", "INPUT_GITHUB-TOKEN": "ghs_abcdef", "INPUT_TASKS": "refunds"}
+    environ |= {**{f"INPUT_{name}": value for name, value in wrong.items()}, **given}
+    with pytest.raises(environment.InputsError) as caught:
+        environment.read(environ)
+    assert caught.value.code == "action-environment"
+    assert len(caught.value.problems) == len(wrong)
+    settings = caught.value.environment
+    assert settings.inputs == environment.Inputs(model="openai/a", tasks=("refunds",), token="ghs_abcdef")
+    assert settings.workspace == tmp_path / "workspace"
+
+
+def test_where_a_setting_of_the_runner_is_wrong_too_there_are_no_settings_to_go_by(environ: dict[str, str]) -> None:
+    with pytest.raises(UserError) as caught:
+        environment.read(environ | {"INPUT_COMMENT": "maybe", "GITHUB_SHA": "main"})
+    assert not isinstance(caught.value, environment.InputsError)
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("2026-11-30T18:00:00Z", datetime(2026, 11, 30, 18, tzinfo=UTC)),
+        ("2026-11-30T18:00:00.000001Z", datetime(2026, 11, 30, 18, 0, 0, 1, tzinfo=UTC)),
+        *(
+            (odd, None)
+            for odd in (
+                "2026-11-30T18:00:00",
+                "2026-11-30T18:00:00+14:00",
+                "2026-13-30T18:00:00Z",
+                "2026-11-30",
+                "now",
+                "",
+            )
+        ),
+        (None, None),
+        (1_764_525_600, None),
+        ("２026-11-30T18:00:00Z", None),
+    ],
+)
+def test_a_time_is_one_in_utc_as_github_writes_it(text: object, time: datetime | None) -> None:
+    assert environment.utc(text) == time
 
 
 def test_inputs_keep_their_hyphens_and_an_empty_one_is_unset(environ: dict[str, str]) -> None:

@@ -53,10 +53,12 @@ def test_an_example_may_write_the_repository_only_where_it_moves_the_baseline(pa
             assert job["permissions"] == {"actions": "read", "pull-requests": "write"}
         else:
             assert job["permissions"]["contents"] == ("write" if inputs.get("move-baseline") else "read")
-            assert set(job["permissions"]) <= {"contents", "pull-requests"}
+            assert ("issues" in job["permissions"]) == bool(inputs.get("tracking-issue"))
+            assert set(job["permissions"]) <= {"contents", "pull-requests", "issues"}
 
 
 EVALUATING = [path for path in WORKFLOWS if path.name != "fork-publish.yml"]
+FOR_PULL_REQUESTS = [path for path in EVALUATING if path.name not in ("nightly.yml", "new-model.yml")]
 
 
 @pytest.mark.parametrize("path", EVALUATING, ids=lambda path: path.name)
@@ -67,13 +69,10 @@ def test_an_example_is_never_skipped_since_a_skipped_job_counts_as_a_success(pat
         assert set(conditions) <= {"always()"}
 
 
-@pytest.mark.parametrize("path", EVALUATING, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", FOR_PULL_REQUESTS, ids=lambda path: path.name)
 def test_an_example_for_pull_requests_reports_to_a_merge_queue_too_and_filters_no_paths(path: Path) -> None:
     on = yaml.safe_load(path.read_text(encoding="utf-8"))[True]
-    if "pull_request" not in on:
-        assert {"schedule", "workflow_dispatch"} & set(on)
-        return
-    assert "merge_group" in on
+    assert {"pull_request", "merge_group"} <= set(on)
     assert [event for event in on.values() if event and {"paths", "paths-ignore"} & set(event)] == []
 
 
@@ -100,13 +99,26 @@ def test_the_actions_of_others_are_pinned_by_commit(path: Path) -> None:
     assert [use for use in others if not re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}", use)] == []
 
 
-def test_no_other_label_cancels_a_run_of_the_label_that_waits() -> None:
-    read = yaml.safe_load((ROOT / "examples" / "workflows" / "accept-by-label.yml").read_text(encoding="utf-8"))
-    assert "${{ github.event.label.name }}" in read["concurrency"]["group"]
+@pytest.mark.parametrize("path", FOR_PULL_REQUESTS, ids=lambda path: path.name)
+def test_no_other_label_cancels_a_run_of_the_label_that_waits(path: Path) -> None:
+    read = yaml.safe_load(path.read_text(encoding="utf-8"))
+    ends = "-${{ github.event.pull_request.number || github.sha }}-${{ github.event.label.name }}"
+    assert read["concurrency"]["group"].endswith(ends)
     assert read["concurrency"]["cancel-in-progress"] == "${{ github.event.action == 'synchronize' }}"
 
 
-def test_the_label_of_the_example_starts_a_run() -> None:
-    read = yaml.safe_load((ROOT / "examples" / "workflows" / "accept-by-label.yml").read_text(encoding="utf-8"))
-    assert "labeled" in read[True]["pull_request"]["types"]
-    assert our_inputs(read["jobs"]["evaluate"])["accept-label"] == INPUTS["accept-label"]["default"]
+@pytest.mark.parametrize("path", FOR_PULL_REQUESTS, ids=lambda path: path.name)
+def test_the_label_that_reports_speak_of_starts_a_run(path: Path) -> None:
+    read = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert read[True]["pull_request"]["types"] == ["opened", "synchronize", "reopened", "labeled"]
+    for job in read["jobs"].values():
+        assert our_inputs(job).get("accept-label", INPUTS["accept-label"]["default"]) == "trapgate:accept"
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/github.md"])
+def test_the_documents_show_the_job_of_the_example(document: str) -> None:
+    [shown] = re.findall(r"```yaml\n((?:name: |on:).*?)```", (ROOT / document).read_text(encoding="utf-8"), re.DOTALL)
+    example = yaml.safe_load((ROOT / "examples" / "workflows" / "pull-request.yml").read_text(encoding="utf-8"))
+    read = yaml.safe_load(shown)
+    assert {key: example[key] for key in read} == read
+    assert {True, "permissions", "jobs"} <= set(read)

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
+import sys
 import time
+import tracemalloc
+from types import FrameType
 from typing import Any
 
 import msgspec
@@ -16,6 +20,7 @@ from evaluator.github.artifacts import UnusableError
 from evaluator.github.foreign_result import Report
 from evaluator.results import Acceptance, Attempt, Reason, Run, encode
 from evaluator.transcript import Infrastructure
+from tests.browser import runs
 from tests.servers.github_actions import zipped
 from tests.unit.reports import builders
 
@@ -42,7 +47,7 @@ def test_an_honest_result_is_shown_as_the_word_of_the_run_that_made_it() -> None
     first = "### 📨 trapgate: “regression” — reported by the fork's own run; nothing of it was checked here\n"
     assert shown.comment.startswith(first)
     assert shown.summary.startswith(first)
-    assert "In its own words: regression — json-call `pass_rate` fell 0.35 → 0.00" in shown.comment
+    assert "- Verdict: regression — json-call `pass_rate` fell 0.35 → 0.00" in shown.comment
 
 
 @pytest.mark.parametrize(
@@ -73,6 +78,26 @@ def test_a_large_honest_result_is_read() -> None:
     large = replace(HONEST, warnings=[Reason(kind="config", text="long " * 2_000_000)])
     assert len(encode(large)) > 9_000_000
     assert "“regression”" in report(large).comment
+
+
+def test_the_limits_leave_room_for_three_thousand_cases_with_three_attempts_of_three_calls_each() -> None:
+    document = encode(runs.large(60))
+    fifty_times = 50 * len(document), 50 * sum(map(document.count, (b",", b"[", b"{")))
+    assert 1.4 * fifty_times[0] < artifacts.MOST_FILE_BYTES
+    assert 2 * fifty_times[1] < foreign_result.MOST_VALUES
+
+
+@pytest.mark.parametrize("item", [b"[],", b"{},", b'{"a":1},', b"0,"])
+def test_a_small_artifact_with_millions_of_values_is_refused_before_they_are_made(item: bytes) -> None:
+    archive = zipped({artifacts.FILE: b'{"x":[' + item * (artifacts.MOST_FILE_BYTES // len(item) - 10) + b"0]}"})
+    assert len(archive) < 40_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnusableError, match=r"results\.json has up to [\d,]+ values, more than the 1,500,000"):
+            foreign_result.report(archive, commit=COMMIT, by=BY, comment_bytes=65_000, summary_bytes=65_000)
+        assert tracemalloc.get_traced_memory()[1] < 3 * artifacts.MOST_FILE_BYTES
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("commit", ["d" * 40, None, "", COMMIT[:12], COMMIT.upper()])
@@ -127,6 +152,51 @@ def test_a_result_made_to_take_for_ever_is_given_up_and_leaves_no_alarm() -> Non
     assert time.monotonic() - began < 10
     assert signal.getsignal(signal.SIGALRM) == before
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def rung_at(step: int) -> tuple[str, bool]:
+    """How a report of nothing ends where the alarm rings before the given instruction of the module or of what it
+    enters and leaves by; and whether there was one."""
+    left = step
+
+    def watch(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal left
+        if frame.f_code.co_filename not in (foreign_result.__file__, contextlib.__file__):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            left -= 1
+            if left == 0:
+                signal.raise_signal(signal.SIGALRM)
+        return watch
+
+    tracing = sys.gettrace()
+    sys.settrace(watch)
+    try:
+        foreign_result.report(b"", commit=COMMIT, by=BY, comment_bytes=65_000, summary_bytes=65_000)
+    except UnusableError as error:
+        return str(error), left <= 0
+    finally:
+        sys.settrace(tracing)
+    raise AssertionError("a report of nothing")
+
+
+def test_an_alarm_at_the_last_moment_is_either_too_late_or_the_end_of_the_report() -> None:
+    rung: list[int] = []
+    former = signal.signal(signal.SIGALRM, lambda *_: rung.append(1))
+    try:
+        ends, step, there = [], 0, True
+        while there:
+            step += 1
+            end, there = rung_at(step)
+            ends.append(end)
+            assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+        assert step > 50
+        assert set(ends) == {"the archive cannot be read (BadZipFile)", "its report takes longer than 30 s"}
+        signal.raise_signal(signal.SIGALRM)
+        assert rung[-1] == 1
+    finally:
+        signal.signal(signal.SIGALRM, former)
 
 
 @given(st.binary(max_size=2000))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ def settings(**inputs: object) -> Environment:
         runner_temp=here,
         output_file=here,
         summary_file=here,
+        began=datetime.now(UTC),
         inputs=replace(Inputs(), **inputs),  # type: ignore[arg-type]
     )
 

@@ -291,7 +291,7 @@ def test_an_artifact_that_is_deleted_meanwhile_is_said_to_be_gone(stage: Stage) 
         (zipped({"results.json": b"<html>"}), "results.json: not JSON"),
         (zipped({"results.json": b"[" * 10_000}), "nested more than 500 levels deep"),
         (zipped({"results.json": b'{"schema_version": 2}'}), "written with schema version 2"),
-        (zipped({"results.json": b"0" * (100 << 20)}), "results.json is larger than 33,554,432 bytes"),
+        (zipped({"results.json": b"0" * (100 << 20)}), "results.json is larger than 25,165,824 bytes"),
         (zipped({"results.json": encode(replace(builders.passing(), commit="b" * 40))}), "is of another commit"),
     ],
     ids=["no zip", "path", "html", "deep", "version", "100 MB", "commit"],
@@ -339,6 +339,17 @@ def test_commands_in_an_artifacts_name_and_in_a_reason_do_not_reach_the_runner(s
     assert "@octocat" in page(stage.summary).exact[0]
 
 
+def test_no_sign_in_an_artifacts_name_or_in_a_reason_looks_like_a_verdict_in_the_summary(stage: Stage) -> None:
+    stage.upload(name="r ✅ pass")
+    [task] = stage.result().tasks
+    twice = replace(task, name="✅ pass")
+    stage.upload(replace(stage.result(), tasks=[twice, twice]), "r-2")
+    assert stage.publish(artifact="r*") == 0
+    assert "`r ▯ pass`: Published" in stage.summary
+    assert "▯" in stage.summary.partition("`r-2`: Nothing of it is used")[2]
+    assert "✅" not in stage.summary + stage.bodies[0]
+
+
 def test_a_secret_in_a_result_is_masked_in_comment_and_summary(stage: Stage) -> None:
     stage.secrets = {"OPENAI_API_KEY": "sk-0123456789abcdef"}
     run = stage.result()
@@ -373,7 +384,9 @@ def test_a_token_that_is_not_accepted_is_said_to_be_one(stage: Stage) -> None:
     stage.server.fail("GET", "/pulls", Fault(401, "Bad credentials"))
     with pytest.raises(UserError, match="does not accept the token") as caught:
         stage.publish()
-    assert "permissions" not in str(caught.value)
+    assert caught.value.problems[0].mend == (
+        "Leave the input `github-token` out, so that it is the job's own token, or renew it."
+    )
 
 
 @pytest.mark.parametrize("what", ["/pulls$", "/artifacts$", "/zip$", "/comments$"])
@@ -420,7 +433,24 @@ def test_a_comment_that_another_job_wrote_on_a_newer_commit_is_left_as_it_is(
     monkeypatch.setattr(second_stage, "Sticky", sticky)
     assert stage.publish() == 0
     assert stage.bodies == [body]
-    assert "The comment speaks of a newer commit" in stage.summary
+    assert f"The comment tells of {newer[:12]}, the head of the pull request by now, and stays" in prose_of(stage)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_of_two_runs_of_one_commit_the_report_of_the_one_that_began_later_stays(stage: Stage, told: bool) -> None:
+    """Whichever of their second stages ends last. A run of which nobody says when it began began now."""
+    stage.upload()
+    stage.event["workflow_run"] |= {"run_started_at": "2026-11-30T18:00:00Z" if told else None, "created_at": None}
+    assert stage.publish() == 0
+    stage.event["workflow_run"]["run_started_at"] = "2026-11-30T17:59:59Z"
+    before = stage.bodies
+    assert stage.publish() == 0
+    assert stage.bodies == before
+    assert f"The comment is of a later run, on {stage.head[:12]}, and stays as it is." in prose_of(stage)
+
+
+def prose_of(stage: Stage) -> str:
+    return stage.summary.replace("`", "")
 
 
 @pytest.fixture(scope="module")

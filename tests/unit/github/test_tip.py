@@ -72,6 +72,26 @@ def test_a_token_that_may_not_read_the_repository_is_told_what_it_lacks(
     assert caught.value.code == "github-permission"
 
 
+@pytest.mark.parametrize("what", ["/git/commits", "/git/matching-refs"])
+def test_a_token_that_is_not_accepted_is_told_what_mends_that(
+    client: Client, server: GitHubServer, merge: str, what: str
+) -> None:
+    server.fail("GET", what, Fault(401, "Bad credentials"))
+    with pytest.raises(UserError, match="or renew it") as caught:
+        of_base(client, "octo/agent", CHANGE, merge if "commits" in what else server.commit("no merge"))
+    assert caught.value.code == "github-permission"
+    assert "permissions:" not in str(caught.value)
+
+
+def test_a_server_that_refuses_for_another_reason_leaves_the_tip_untold(
+    client: Client, server: GitHubServer, merge: str
+) -> None:
+    server.fail("GET", "/git/", *[Fault(403, "Repository access blocked")] * 2)
+    assert of_base(client, "octo/agent", CHANGE, merge) == Failure(
+        "refused", "HTTP 403 (Repository access blocked)", 403
+    )
+
+
 def test_on_pull_request_target_the_tip_is_that_of_the_branch_and_never_that_which_was_merged_onto_before(
     client: Client, server: GitHubServer, merge: str
 ) -> None:

@@ -128,6 +128,15 @@ def test_what_fails_is_told(server: GitHubServer, client: Client, fault: Fault) 
     assert server.issues == {}
 
 
+def test_a_personal_token_whose_user_cannot_be_told_opens_no_second_issue(server: GitHubServer, client: Client) -> None:
+    server.identity = ("alice", "User")
+    tracking(client, token="ghp_x").keep("title", "text")
+    server.fail("GET", "/user$", Fault(422))
+    told = tracking(client, token="ghp_x").keep("title", "second")
+    assert told == Failure("refused", "whose the token of `github-token` is cannot be told: HTTP 422", 422)
+    assert len(server.issues) == 1
+
+
 def test_an_answer_of_an_odd_shape_is_told(server: GitHubServer, client: Client) -> None:
     server.fail("POST", "issues", Fault(200, body=b"{}"))
     assert tracking(client).keep("title", "text") == Failure("malformed", "the server's answer has no number")

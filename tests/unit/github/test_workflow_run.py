@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ def test_of_a_forks_run_its_id_commit_branch_and_owner_are_taken(event: dict[str
         fork=True,
         dependabot=False,
         conclusion="failure",
+        began=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
     )
     assert nothing_to_publish(run) == ""
     assert run.by == "the fork's own run"
@@ -129,6 +131,16 @@ def test_dependabots_run_on_a_branch_of_this_repository_is_published(event: dict
 def test_a_conclusion_that_is_no_word_of_github_is_unknown(event: dict[str, Any], conclusion: Any) -> None:
     event["workflow_run"]["conclusion"] = conclusion
     assert read(event).conclusion == "unknown"
+
+
+@pytest.mark.parametrize("odd", [None, "soon", 7, "2026-01-02T03:04:05"])
+def test_a_run_of_which_nobody_says_when_it_was_started_began_when_it_was_created(
+    event: dict[str, Any], odd: Any
+) -> None:
+    event["workflow_run"] |= {"run_started_at": odd, "created_at": "2026-01-01T00:00:00Z"}
+    assert read(event).began == datetime(2026, 1, 1, tzinfo=UTC)
+    event["workflow_run"]["created_at"] = odd
+    assert read(event).began is None
 
 
 def test_pull_requests_that_the_payload_names_are_not_looked_at(event: dict[str, Any]) -> None:

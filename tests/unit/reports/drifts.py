@@ -193,7 +193,7 @@ def anchored() -> Run:
     since = replace(
         own, outcome="fail", baseline=1.0, now=0.8667, evidence=evidence, anchor=True, worse=["call-53", "call-54"],
         text="refunds pass_rate, max_drop 0, since the accepted baseline: 1.00 → 0.8667 (8 cases worse, 0 better, "
-        "p = 0.0039, 0.0078 among 2 tests).",
+        "p = 0.0039, 0.0078 after Holm over 2 tests).",
     )  # fmt: skip
     drop = Reason(kind="rule", text=since.text, task="refunds", metric="pass_rate")
     run = moved(run, "change", verdict="regression", reasons=[drop], control_arm=("steady", HOLDS))

@@ -10,7 +10,6 @@ import pytest
 
 from evaluator import commands, pipeline
 from evaluator.github import publish
-from evaluator.redaction import Redactor
 from evaluator.reports import comment, files, junit, page
 from tests.unit.reports import builders
 
@@ -48,11 +47,11 @@ def test_the_terminal_writes_and_names_a_new_report(
     )
 
 
-def test_the_action_writes_a_new_report_without_its_secrets(tmp_path: Path, another: str) -> None:
+def test_the_action_writes_a_new_report(tmp_path: Path, another: str) -> None:
     output = tmp_path / "out"
     output.mkdir()
-    publish.reports(output, builders.passing(), Redactor({"OPENAI_API_KEY": "sk-0123456789"}))
-    assert (output / another).read_text() == "pass ***\n"
+    publish.reports(output, builders.passing())
+    assert (output / another).read_text().startswith("pass ")
 
 
 def test_a_run_begins_without_the_files_of_the_last_one(tmp_path: Path, another: str) -> None:

@@ -26,7 +26,12 @@ ACCEPTED = Acceptance(by="octocat", at="2026-05-05T09:00:00Z", why="meant")
 
 def parsed(run: Run) -> Any:
     """The document of `run`, found valid."""
-    document = etree.fromstring(junit.render(run).encode())
+    return valid(junit.render(run))
+
+
+def valid(text: str) -> Any:
+    """The document that `text` is, found valid."""
+    document = etree.fromstring(text.encode())
     for name, schema in SCHEMAS.items():
         assert schema.validate(document), f"{name}: {schema.error_log}"
     return document
@@ -58,6 +63,18 @@ def test_the_document_of_every_verdict_is_valid_and_counts_what_it_holds(make: C
             assert suite.get(attribute) == str(found[kind])
     assert [suite.get("id") for suite in document] == [str(number) for number in range(len(document))]
     assert document[0].get("timestamp") == "2026-05-05T08:30:00"
+
+
+@pytest.mark.parametrize("text", ["trap.yaml:1:1: no\n    Mend it.", "", "\x07 <&]]>\ud800\n" * 5000])
+def test_a_run_without_a_verdict_is_a_valid_document_with_one_error(text: str) -> None:
+    document = valid(junit.no_verdict("config-invalid", text))
+    [suite] = document
+    assert (suite.get("name"), suite.get("tests"), suite.get("errors"), suite.get("failures")) == (
+        *("trapgate", "1", "1", "0"),
+    )
+    kind, word, message = outcome(document, "verdict")
+    assert (kind, word) == ("error", "config-invalid")
+    assert message.startswith(text.split("\n")[0][:1].replace("\x07", "\\u0007"))
 
 
 def is_red(document: Any) -> bool:
@@ -291,7 +308,8 @@ def test_a_broken_canary_is_a_failure_and_a_missing_set_an_error() -> None:
     drifted = builders.drifting()
     said = ("failure", "canary", "expected failed unparseable score=0, got failed wrong_value score=0 | $:value")
     assert outcome(parsed(drifted), "canary json-duplicate-keys") == said
-    assert outcome(parsed(drifted), "canary json-call-0") == ("", "", "")
+    assert outcome(parsed(drifted), "canaries (34)") == ("", "", "")
+    assert not [each for each in parsed(drifted).iter("testcase") if each.get("name") == "canary json-call-0"]
     assert outcome(parsed(drifted), "verdict")[:2] == ("failure", "drift")
     none = msgspec.structs.replace(drifted, canaries=msgspec.structs.replace(drifted.canaries, cases=[]))
     assert outcome(parsed(none), "canaries")[0] == "error"
@@ -366,3 +384,10 @@ def test_three_thousand_failing_cases_take_less_than_half_a_second() -> None:
     text = junit.render(run)
     assert time.process_time() - began < 0.5
     assert len(etree.fromstring(text.encode()).findall(".//failure")) >= 1500
+
+
+def test_canaries_that_are_as_they_must_be_are_one_test() -> None:
+    names = [each.get("name") for each in parsed(builders.passing()).iter("testcase")]
+    assert [name for name in names if "canar" in name] == ["canaries (34)"]
+    broken = [name for each in parsed(builders.drifting()).iter("testcase") if "canar" in (name := each.get("name"))]
+    assert sorted(broken) == ["canaries (34)", "canary json-duplicate-keys", "canary numeric-invented-unit"]

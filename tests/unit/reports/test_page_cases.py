@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from evaluator.reports.page_cases import Row, asked, attempts, rows
 from evaluator.reports.page_data import data
+from evaluator.reports.view_model import Listing
 from evaluator.results import Finding
 from evaluator.transcript import Process, Transcript
 from tests.unit.reports import builders, drifts
@@ -103,7 +104,7 @@ def test_the_modes_of_a_case_are_those_of_its_failed_attempts_each_once() -> Non
 def test_the_attempts_of_the_control_arm_follow_those_of_the_run() -> None:
     row = by_id(rows(drifts.spending(live=None)))["call-09"]
 
-    assert [(shown.arm, shown.said) for shown in attempts(row.source)] == [
+    assert [(shown.arm, shown.said) for shown in attempts(row.source).shown] == [
         ("", "failed"),
         ("base, asked again", "passed"),
         ("change, asked again", "passed"),
@@ -115,7 +116,7 @@ def test_an_attempt_says_why_it_has_no_verdict_and_how_its_command_ended() -> No
         failed(3), transcript=Transcript(text="", process=Process(exit_code=3, stderr="no such file", files={}))
     )
     task = task_result("t", {"a": [broken(1), stale(2), ended]})
-    shown = attempts(rows(build([task]))[0].source)
+    shown = attempts(rows(build([task]))[0].source).shown
 
     assert [(each.said, each.why) for each in shown] == [
         ("not scored", "rate_limit: HTTP 429 after 5 tries"),
@@ -127,7 +128,7 @@ def test_an_attempt_says_why_it_has_no_verdict_and_how_its_command_ended() -> No
 def test_an_attempt_has_its_figures_in_words() -> None:
     task = task_result("t", {"a": [builders.refunded_whole(1)]})
 
-    assert attempts(rows(build([task]))[0].source)[0].figures == (
+    assert attempts(rows(build([task]))[0].source).shown[0].figures == (
         "tool_score 1.00 · order_score 1.00 · argument_score 0.80 · argument_score_matched 0.80 · schema_valid 1.00 · "
         "missing_calls 0 · extra_calls 0 · 2,400 tokens in, 180 out · $0.0040"
     )
@@ -146,7 +147,7 @@ def test_an_attempt_has_its_figures_in_words() -> None:
 def test_a_finding_says_which_step_call_and_field_it_is_about(finding: Finding, where: str) -> None:
     task = task_result("t", {"a": [failed(1, finding)]})
 
-    assert attempts(rows(build([task]))[0].source)[0].findings[0].where == where
+    assert attempts(rows(build([task]))[0].source).shown[0].findings.shown[0].where == where
 
 
 def test_what_was_asked_is_each_message_and_what_was_to_be_continued() -> None:
@@ -154,11 +155,39 @@ def test_what_was_asked_is_each_message_and_what_was_to_be_continued() -> None:
     parts: list[dict[str, Any]] = [{"type": "text", "text": "see"}]
     request = replace(case.request, messages=[*case.request.messages, {"role": "user", "content": parts}], prefix="{")
 
-    assert asked(replace(case, request=request)) == [
-        ("user", "a"),
-        ("user", '[{"type":"text","text":"see"}]'),
-        ("prefix", "{"),
+    assert asked(replace(case, request=request)) == Listing(
+        [("user", "a"), ("user", '[{"type":"text","text":"see"}]'), ("prefix", "{")]
+    )
+
+
+def test_of_many_messages_the_last_are_kept_and_the_prefix_with_them() -> None:
+    case = task_result("t", {"a": [passed()]}).cases[0]
+    said = [{"role": "user", "content": str(number)} for number in range(30)]
+    found = asked(replace(case, request=replace(case.request, messages=said, prefix="{")))
+
+    assert found.shown == [*(("user", str(number)) for number in range(10, 30)), ("prefix", "{")]
+    assert found.more == 10
+
+
+def test_of_many_attempts_those_that_failed_are_kept_first_then_those_without_a_verdict() -> None:
+    made = [*map(passed, range(1, 13)), *map(broken, range(13, 25)), *map(failed, range(25, 31))]
+    found = attempts(rows(build([task_result("t", {"a": made}, repeats=30)]))[0].source)
+
+    assert [(shown.number, shown.said) for shown in found.shown] == [
+        *((number, "passed") for number in (1, 2)),
+        *((number, "not scored") for number in range(13, 25)),
+        *((number, "failed") for number in range(25, 31)),
     ]
+    assert found.more == 10
+
+
+def test_of_many_findings_faults_are_kept_before_notes() -> None:
+    notes = [Finding(path=f"$.n{number}", keyword="value", note=True) for number in range(50)]
+    task = task_result("t", {"a": [failed(1, *notes, Finding(path="$.fault", keyword="value"))]})
+    [shown] = attempts(rows(build([task]))[0].source).shown
+
+    assert [found.where for found in shown.findings.shown] == [*(f"$.n{number}" for number in range(39)), "$.fault"]
+    assert shown.findings.more == 11
 
 
 def test_texts_that_come_again_are_stored_once() -> None:

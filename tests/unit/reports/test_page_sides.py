@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from evaluator import scoring
@@ -30,7 +31,7 @@ def laid_out(
     result = CaseResult(
         id="a", digest="", request=case.request, expected=expected, attempts=[attempt], options=case.options
     )
-    return side_by_side(result)(attempt)
+    return list(side_by_side(result)(attempt).shown)
 
 
 def shown(pairs: list[Pair]) -> list[tuple[str, str | None, str | None]]:
@@ -186,11 +187,11 @@ def test_an_answer_of_an_arena_stands_beside_its_checks() -> None:
     assert pairs[0].places == ["$[0]"]
 
 
-def of_nobody(expected: Any, said: Transcript | None) -> list[Pair]:
+def of_nobody(expected: Any, said: Transcript | None) -> Sequence[Pair]:
     attempt = Attempt(number=1, status="scored", passed=False, transcript=said)
     return side_by_side(
         CaseResult(id="a", digest="", request=Request(messages=[]), expected=expected, attempts=[attempt])
-    )(attempt)
+    )(attempt).shown
 
 
 def test_what_nobody_knows_the_meaning_of_is_shown_as_it_is() -> None:
@@ -216,8 +217,15 @@ def test_odd_shapes_of_what_is_expected_break_nothing() -> None:
         assert of_nobody(expected, None) == []
 
 
-def test_the_sides_of_an_attempt_are_bounded() -> None:
+def test_the_sides_of_an_attempt_are_bounded_and_those_that_differ_are_kept_first() -> None:
+    steps = [step("look", {"id": number}) for number in range(80)]
+    pairs = traced([steps], *(call("look", each["args"]) for each in steps[:-1]), call("look", {"id": "last"}))
+
     assert len(of_nobody({"x": 1}, Transcript(calls=[call("a")] * 500))) == MOST_PAIRS
+    assert shown([*pairs[:2], *pairs[-2:]]) == [
+        *(("right", f"step {number} look", f"call {number} look") for number in (1, 2, 59)),
+        ("differs", "step 80 look", "call 80 look"),
+    ]
 
 
 def test_values_that_only_python_can_write_are_written() -> None:
