@@ -86,8 +86,8 @@ def test_a_drop_in_one_slice_is_a_regression_however_much_another_rose():
     decision = judged(half_and_half(20, 2), half_and_half(4, 18))
     assert decision.verdict == "regression"
     assert [reason.text for reason in decision.reasons] == [
-        f"closure pass_rate ({B}), max_drop 0: 0.90 → 0.10 (16 cases worse, 0 better, p = 1.5e-05, 6.1e-05 after Holm over "
-        "3 tests)."
+        f"closure pass_rate ({B}), max_drop 0: 0.90 → 0.10 (16 cases worse, 0 better, p = 1.5e-05, 6.1e-05 after Holm "
+        "over 3 tests)."
     ]
 
 
