@@ -14,7 +14,7 @@ from evaluator.attempts import Made
 from evaluator.cases import Subject, Task
 from evaluator.errors import Problem, UserError
 from evaluator.redaction import Redactor
-from evaluator.transcript import Infrastructure, Transcript
+from evaluator.transcript import Infrastructure, Transcript, Usage
 
 KIND = "secret"
 _MEND = (
@@ -23,17 +23,16 @@ _MEND = (
 )
 
 
-def thrown_away(variables: Sequence[str]) -> Infrastructure:
-    """What stands in the place of an answer that holds the values of `variables`."""
-    return Infrastructure(
-        kind=KIND, message=f"the answer held the value of {', '.join(variables)}, so it was thrown away"
-    )
+def thrown_away(variables: Sequence[str], usage: Usage | None = None) -> Infrastructure:
+    """What stands in the place of an answer that holds the values of `variables`, and what it cost."""
+    message = f"the answer held the value of {', '.join(variables)}, so it was thrown away"
+    return Infrastructure(kind=KIND, message=message, usage=usage)
 
 
 def without(transcript: Transcript, redactor: Redactor) -> Transcript | Infrastructure:
     """The answer, or what stands in its place where it holds a secret."""
     found = redactor.holders(msgspec.json.encode(transcript).decode())
-    return thrown_away(found) if found else transcript
+    return thrown_away(found, transcript.usage) if found else transcript
 
 
 def masked(transcript: Transcript, redactor: Redactor) -> Transcript:

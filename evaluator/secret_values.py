@@ -35,6 +35,9 @@ _ABOUT = re.compile(
     r"[_-](?:FILE|PATH|DIR|NAME|ID|TYPE|MODE|METHOD|LIMIT|COUNT|SIZE|TTL|TIMEOUT|VERSION|REGION|PERMISSIONS|HOST|PORT|USER)$",
     re.IGNORECASE,
 )
+# Half of what is named so is a mode, a name or a special token of a model: `bearer`, `sessionid`, `<|im_end|>`.
+_WORDY = re.compile(r"(?:AUTH|COOKIE|PASS|PAT|(?:EOS|BOS|PAD|MASK|STOP|SEP|UNK|CLS)_TOKEN)$", re.IGNORECASE)
+_NO_CREDENTIAL = re.compile(r"(?:MODEL|PROJECT|CACHE|SORT|PRIMARY|FOREIGN|PARTITION|PUBLIC)[_-]KEY$", re.IGNORECASE)
 _SCHEME = re.compile(r"(?:Bearer|Basic|Token)\s+(\S+)", re.IGNORECASE)
 # Names of addresses with a login inside.
 _CONNECTION = re.compile(r"(?:UR[LI]|DSN|CONN(?:ECTION)?(?:[_-]?STR(?:ING)?)?)(?:[_-]?\d{1,3})?$", re.IGNORECASE)
@@ -79,7 +82,9 @@ def is_secret_name(name: str) -> bool:
 
 
 def _of(name: str, text: str) -> Iterator[str]:
-    sure = is_secret_name(name) and _CERTAIN_KEY.search(name) is not None
+    if _NO_CREDENTIAL.search(name):
+        return
+    sure = is_secret_name(name) and _CERTAIN_KEY.search(name) is not None and not _WORDY.search(name)
     likely = is_secret_name(name) or (_INSIDE.search(name) is not None and not _ABOUT.search(name))
     if sure or (likely and _looks_secret(text)):
         yield text

@@ -164,7 +164,7 @@ def _settled(
         rules, activity = _rules(settings, activity, client, loaded, path)
     checks.refuse()
     if activity.rules_from_base:
-        outside.refuse(settings.workspace, path.parent, loaded, rules.config, with_secrets=activity.target)
+        outside.refuse(settings.workspace, path.parent, loaded, rules.base, with_secrets=activity.target)
     with checks:
         tracking_issue.check(settings, activity, client)
     with checks:
@@ -194,7 +194,6 @@ def _settled(
             skip_unchanged=inputs.skip_unchanged,
             without_key=activity.fork or activity.dependabot,
         )
-        # Of GitHub's own token the evaluation knows nothing, so it could not take it out.
         result, _ = redacted(evaluated, redactor)
         settled = settling.settle(plan, result, loaded, baseline, permissions.needed(settings, activity))
         if settled.run is not evaluated:

@@ -50,11 +50,13 @@ class Change:
 
 @dataclass(frozen=True)
 class Rules:
-    """What a run is judged by. `config` None: the change's own rules; `baseline` None: the change's own baseline."""
+    """What a run is judged by. `config` None: the change's own rules; `baseline` None: the change's own baseline.
+    `base`: the base's trap.yaml, None where there is none or it cannot be read."""
 
     config: Config | None
     baseline: BaselineState | None
     notes: list[Reason] = field(default_factory=list)
+    base: Config | None = None
 
 
 def rules(client: Client, change: Change) -> Rules:
@@ -75,12 +77,12 @@ def rules(client: Client, change: Change) -> Rules:
     except UserError as error:
         return unreadable(change, where, error.problems[0].message)
     if base.baseline.store == "branch" and change.baseline_path is None:
-        return Rules(base, _on_branch(client, change, base), changed(change, base))
+        return Rules(base, _on_branch(client, change, base), changed(change, base), base)
     path, data = _baseline(client, change, base)
     notes = changed(change, base, another_baseline=not isinstance(data, Failure) and data != change.baseline)
     if isinstance(data, Failure):
-        return Rules(base, Unreadable(path, data.message), notes)
-    return Rules(base, Missing(path) if data is None else decode(data, path), notes)
+        return Rules(base, Unreadable(path, data.message), notes, base)
+    return Rules(base, Missing(path) if data is None else decode(data, path), notes, base)
 
 
 def changed(change: Change, base: Config, *, another_baseline: bool = False) -> list[Reason]:

@@ -19,7 +19,7 @@ PERMISSION = "pull-requests: write"
 
 # Characters that GitHub takes in a comment. We count bytes, which are never fewer.
 LONGEST_BODY = 65_536
-_SAID = re.compile(r"<!-- ([0-9a-f]{40,64})(?: ([0-9TZ:.-]{1,40}))? -->\n")
+_SAID = re.compile(r"<!-- ([0-9a-f]{40,64})(?: ([0-9TZ:.-]{1,40}))?( begun)? -->\n")
 _LONGEST_COMMIT = "0" * 64  # SHA-256
 
 
@@ -83,7 +83,7 @@ def marker(config_path: str, job: str, model: str | None = None, tasks: Collecti
 
 def room(mark: str) -> int:
     """Bytes that a comment's text may have beside what is hidden in its first line."""
-    return LONGEST_BODY - len(mark) - len(_said(_LONGEST_COMMIT, datetime.now(UTC))) - 1
+    return LONGEST_BODY - len(mark) - len(_said(_LONGEST_COMMIT, datetime.now(UTC), begun=True)) - 1
 
 
 class Sticky:
@@ -104,14 +104,15 @@ class Sticky:
         self._commit, self._began = commit, began
         self._author = Author(client, token)
 
-    def post(self, text: str) -> Posted | Superseded | NotPosted:
-        """Writes the comment, in place of the former one where there is one.
+    def post(self, text: str, *, begun: bool = False) -> Posted | Superseded | NotPosted:
+        """Writes the comment, in place of the former one where there is one. `begun`: it says no more than that this
+        run has begun, and any that has ended may say more.
 
         Jobs that run at once may each create one; every one then lists again, and the lowest id stays. A run may end
         after a newer one: the comment of the pull request's head is not replaced by one on another commit, nor that of
         a run that began later, and none of another commit where the head cannot be told.
         """
-        body = f"{self._mark}{_said(self._commit, self._began) if self._commit else ''}\n{text}"
+        body = f"{self._mark}{_said(self._commit, self._began, begun=begun) if self._commit else ''}\n{text}"
         found = self._own()
         if isinstance(found, Failure):
             return _not_posted(found)
@@ -157,7 +158,10 @@ class Sticky:
 
     def _read(self, comment: dict[str, Any]) -> _Found:
         said = _SAID.match(comment["body"][len(self._mark) :])
-        return _Found(comment["id"], said[1], utc(said[2])) if said else _Found(comment["id"], None, None)
+        if said is None:
+            return _Found(comment["id"], None, None)
+        # A run that was killed has said that it began and no more: it must not hide the verdict of another.
+        return _Found(comment["id"], said[1], None if said[3] and said[1] == self._commit else utc(said[2]))
 
     def _replace(self, comment: _Found, body: str) -> Posted | Failure:
         return _posted(self._client.send("PATCH", self._path(comment.id), permission=PERMISSION, body={"body": body}))
@@ -183,10 +187,10 @@ class Sticky:
         return f"/repos/{self._repository}/issues/comments/{comment}"
 
 
-def _said(commit: str, began: datetime | None) -> str:
+def _said(commit: str, began: datetime | None, *, begun: bool) -> str:
     """What the hidden first line says of a run."""
     time = f" {began.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z" if began else ""
-    return f"<!-- {commit}{time} -->"
+    return f"<!-- {commit}{time}{' begun' if begun else ''} -->"
 
 
 def _id(comment: _Found) -> int:

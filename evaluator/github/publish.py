@@ -111,7 +111,7 @@ def beginning(environment: Environment, activity: Activity, client: Client) -> N
     the pull request. Whatever else stands in the way may be gone at the end, when it is tried again and told.
     """
     commit = activity.head_sha or environment.sha
-    posted = _post(environment, activity, client, lambda _: no_verdict.of_beginning(commit))
+    posted = _post(environment, activity, client, lambda _: no_verdict.of_beginning(commit), begun=True)
     if isinstance(posted, NotPosted) and posted.lacks:
         instead = "or do without one: `comment: false`"
         raise NoPermissionError(Lack(posted.lacks, posted.why.rstrip("."), "input comment", instead))
@@ -147,7 +147,12 @@ def comment(
 
 
 def _post(
-    environment: Environment, activity: Activity, client: Client, text: Callable[[int], str]
+    environment: Environment,
+    activity: Activity,
+    client: Client,
+    text: Callable[[int], str],
+    *,
+    begun: bool = False,
 ) -> Posted | Superseded | NotPosted | None:
     inputs = environment.inputs
     if not activity.comment or not inputs.comment or activity.pull_request is None:
@@ -155,7 +160,7 @@ def _post(
     mark = marker(inputs.config, environment.job, inputs.model, inputs.tasks)
     commit, token = activity.head_sha or environment.sha, inputs.token or ""
     sticky = Sticky(client, environment.repository, activity.pull_request, mark, token, commit, environment.began)
-    return sticky.post(text(room(mark)))
+    return sticky.post(text(room(mark)), begun=begun)
 
 
 def _not_posted(environment: Environment, activity: Activity, posted: NotPosted, log: Log) -> None:

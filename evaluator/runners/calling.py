@@ -72,8 +72,8 @@ def make(
 
     `subjects`: by the names by which jobs say which model is asked; the limits hold for all of them together.
     `solution`: the command that answers, where no model does. `answers`: folder of earlier answers to take instead of
-    asking again, None for none. `masks`: a secret in an answer
-    is masked, where it would else be thrown away: for who keeps it and does not score it.
+    asking again, None for none. `masks`: a secret in an answer is masked, where it would else be thrown away: for who
+    keeps it and does not score it.
     `started`: the reading of the monotonic clock from which the run's time limit counts; `clock` gives seconds since
     the epoch, for the age of the journal.
     """

@@ -183,7 +183,7 @@ class CommandRunner:
             process=Process(
                 exit_code=finished.exit_code,
                 stderr=_text(finished.stderr, MAX_STDERR),
-                files={well_formed(name): content for name, content in files.items()},
+                files=files,
                 limit=finished.limit,
             ),
         )

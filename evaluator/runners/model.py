@@ -150,19 +150,21 @@ class ModelRunner:
         if failure.unreached is not None:
             message = shortened(f"{self._reach.told(failure.unreached)}: {message}")
             self._given_up = self._given_up or self._reach.in_vain(failure.unreached)
-        return Infrastructure(kind=failure.kind, message=message, http_status=failure.http_status, tries=tried)
+        return Infrastructure(
+            kind=failure.kind, message=message, http_status=failure.http_status, tries=tried, usage=failure.usage
+        )
 
     async def close(self) -> None:
         """Closes the connections. The runner can't be used afterwards."""
         await client.close()
 
-    def _without_secrets(self, transcript: Transcript) -> Transcript:
+    def _without_secrets(self, transcript: Transcript) -> Transcript | Failure:
         if self._masks:
             return leaks.masked(transcript, self._redactor)
         held = leaks.without(transcript, self._redactor)
-        if isinstance(held, Infrastructure):
-            raise answer.UnusableAnswerError(held.kind, held.message)
-        return held
+        if isinstance(held, Transcript):
+            return held
+        return Failure(kind=held.kind, message=held.message, retryable=False, usage=held.usage)
 
     def _say(self, failure: Failure, wait: float) -> None:
         """The first wait of each kind, and all of them for who looks for a fault; never the provider's words."""
@@ -183,8 +185,10 @@ class ModelRunner:
                     response = await self._send(wire, sent)
                 seconds = time.monotonic() - began
                 read = answer.read(response, names=wire.names, structured=wire.structured, seconds=seconds)
-                transcript = self._priced(read, response)
-                transcript = self._without_secrets(transcript)  # before anything cuts, scores or stores it
+                transcript = self._without_secrets(self._priced(read, response))  # before anything cuts or scores it
+                if isinstance(transcript, Failure):
+                    self._reach.answered = True
+                    return transcript
                 turn = len(sent.get("messages", ()))
                 answered = Answered(transcript, answer.sent_back(response, transcript, turn))
             except Exception as error:  # litellm lets out whatever its providers' code meets

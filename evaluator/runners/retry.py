@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
 
-from evaluator.transcript import well_formed
+from evaluator.transcript import Usage, well_formed
 
 LONGEST_MESSAGE = 500
 
@@ -34,7 +34,7 @@ class Failure:
     """Why a call failed. `kind` as in `Infrastructure`; `message` as it came, of any length; `retry_after`: seconds
     that the provider asked for, None where it did not; `congested`: a sign that too many calls are in flight;
     `broke_off`: an answer had begun, so the call may have been billed; `unreached`: the "host:port" to which there was
-    no connection, empty where it is not told, None where there was one."""
+    no connection, empty where it is not told, None where there was one; `usage`: what was paid for all the same."""
 
     kind: str
     message: str
@@ -44,6 +44,7 @@ class Failure:
     congested: bool = False
     broke_off: bool = False
     unreached: str | None = None
+    usage: Usage | None = None
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ def total(answers: Iterable[Transcript]) -> Usage | None:
 
 def spent_before(failure: Infrastructure, answers: Sequence[Transcript]) -> Infrastructure:
     """`failure` of an attempt that had `answers` by then, which are paid for although there is no verdict."""
-    return msgspec.structs.replace(failure, usage=total(answers)) if answers else failure
+    own = [Transcript(usage=failure.usage)] if failure.usage is not None else []
+    return msgspec.structs.replace(failure, usage=total([*answers, *own])) if answers or own else failure
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:

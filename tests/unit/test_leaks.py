@@ -12,7 +12,8 @@ from evaluator.errors import UserError
 from evaluator.redacted import redacted
 from evaluator.redaction import Redactor
 from evaluator.results import decode_run, encode
-from evaluator.transcript import Call, Infrastructure, Process, Transcript
+from evaluator.runners.spending import spent_before
+from evaluator.transcript import Call, Infrastructure, Process, Transcript, Usage
 from tests.unit.reports import builders
 
 KEY = "sk-proj-Zq7Xw9Kp3Lm5Rt1V"
@@ -37,6 +38,16 @@ def test_an_answer_that_holds_a_secret_is_nobodys_failure_and_names_the_variable
     held = leaks.without(answer, REDACTOR)
     assert held == Infrastructure(
         kind="secret", message="the answer held the value of OPENAI_API_KEY, so it was thrown away"
+    )
+
+
+def test_what_an_answer_cost_is_kept_though_the_answer_is_not() -> None:
+    spent = Usage(input_tokens=3, output_tokens=2, cost_usd=0.5)
+    held = leaks.without(Transcript(text=KEY, usage=spent), REDACTOR)
+    assert isinstance(held, Infrastructure)
+    assert held.usage == spent
+    assert spent_before(held, [Transcript(text="a turn", usage=spent)]).usage == Usage(
+        input_tokens=6, output_tokens=4, cost_usd=1.0
     )
 
 

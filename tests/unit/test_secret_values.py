@@ -121,3 +121,17 @@ def test_all_secrets_of_a_workflow_in_one_variable_are_each_a_secret() -> None:
 @pytest.mark.parametrize("value", ["ollama", "lm-studio", "dummy-key", "sk-dummy", "always", "disable"])
 def test_what_stands_in_for_a_key_is_none(value: str) -> None:
     assert secrets({"OPENAI_API_KEY": value}) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HTTP_AUTH", "bearer"),
+        ("SESSION_COOKIE", "sessionid"),
+        ("FIRST_PASS", "refund"),
+        ("EOS_TOKEN", "<|im_end|>"),
+        ("MODEL_KEY", "gpt-4o-mini-2024-07-18"),
+    ],
+)
+def test_modes_names_and_special_tokens_are_no_secrets(name: str, value: str) -> None:
+    assert secrets({name: value}) == set()

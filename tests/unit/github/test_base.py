@@ -124,6 +124,7 @@ def test_a_trap_yaml_of_the_base_that_cannot_be_read_is_never_replaced_by_the_ch
     # The default rules compare with the baseline, so an unreadable one leaves them without a verdict.
     assert got.config is not None
     assert got.config.gate == GateConfig()
+    assert got.base is None  # nobody knows what it says, which sources it reads for one
     assert [note.text.partition(" (")[0] for note in got.notes] == ["The base's rules cannot be read"]
 
 

@@ -386,7 +386,7 @@ def test_a_listing_that_fails_after_the_comment_stands_does_not_unmake_it(server
 
 
 def test_marker_and_text_fit_into_the_longest_comment(server: GitHubServer, client: Client) -> None:
-    assert isinstance(sticky(client, commit="a" * 64, began=LATER).post("x" * room(MARK)), Posted)
+    assert isinstance(sticky(client, commit="a" * 64, began=LATER).post("x" * room(MARK), begun=True), Posted)
     assert len(bodies(server)[0]) == 65_536
 
 
@@ -394,3 +394,14 @@ def test_marker_and_text_fit_into_the_longest_comment(server: GitHubServer, clie
 def test_comments_of_an_odd_shape_are_nobodys(server: GitHubServer, client: Client, comment: bytes) -> None:
     server.fail("GET", "comments", Fault(200, body=comment))
     assert isinstance(sticky(client).post("text"), Posted)
+
+
+def test_a_comment_that_a_run_has_begun_hides_no_verdict_of_another_run_of_the_same_commit(
+    server: GitHubServer, client: Client
+) -> None:
+    sticky(client, commit=NEW, began=LATER).post("no verdict yet", begun=True)
+    sticky(client, commit=NEW, began=EARLIER).post("a verdict")
+    assert [body.split("\n")[1] for body in bodies(server)] == ["a verdict"]
+    sticky(client, commit=NEW, began=LATER).post("the later verdict")
+    sticky(client, commit=NEW, began=EARLIER).post("a verdict")
+    assert [body.split("\n")[1] for body in bodies(server)] == ["the later verdict"]

@@ -36,7 +36,7 @@ def test_a_task_in_the_repository_may_be_read(tmp_path: Path, source: str) -> No
 @pytest.mark.parametrize("source", ["/etc", "../../elsewhere"])
 def test_a_task_outside_of_the_repository_is_refused(tmp_path: Path, source: str) -> None:
     assert refusal(tmp_path, source) == (
-        f"trap.yaml:3:1: t: {source} lies outside of the repository\n    Put the task into the repository."
+        f"trap.yaml:3:1: t: {source} lies outside of the repository\n    Put it into the repository."
     )
 
 
@@ -64,3 +64,10 @@ def test_without_rules_of_the_base_no_repository_is_known(tmp_path: Path) -> Non
     with pytest.raises(UserError, match="the base evaluates nothing of") as caught:
         outside.refuse(tmp_path, tmp_path, parsed(OURS), None, with_secrets=True)
     assert caught.value.code == "source-outside"
+
+
+def test_canaries_are_read_like_tasks(tmp_path: Path) -> None:
+    change = config.parse(f"model: a/b\ncanaries: '{OTHERS}'\ntasks:\n  t: {{source: ./t}}\n", "trap.yaml")
+    outside.refuse(tmp_path, tmp_path, change, parsed(OURS), with_secrets=False)
+    with pytest.raises(UserError, match="canaries: the base evaluates nothing of"):
+        outside.refuse(tmp_path, tmp_path, change, parsed(OURS), with_secrets=True)
