@@ -417,7 +417,7 @@ def test_a_configuration_error_that_cannot_be_told_in_a_comment_is_one_all_the_s
 def test_a_bug_in_posting_the_comment_of_a_configuration_error_is_a_warning(
     runner: ActionsRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise KeyError(KEY)
 
     monkeypatch.setattr("evaluator.github.comments.Sticky.post", broken)
