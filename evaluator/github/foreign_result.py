@@ -21,6 +21,7 @@ from evaluator.results import Run, decode_run
 
 # The largest honest results take a fifth of it. Others are made so that a report of them would take hours.
 SECONDS = 30.0
+_AGAIN = 0.05
 # Commas and opening brackets, of which there are never fewer than values but one: what a value takes in memory, not
 # what it takes in the file, is what a file of nothing but `[],[],` is made for. 3,000 cases with three attempts of
 # three calls each have 574,000 in 15 MB.
@@ -103,7 +104,8 @@ def _within(seconds: float, work: Callable[[], Report]) -> Report:
     try:
         try:
             running = True
-            signal.setitimer(signal.ITIMER_REAL, seconds)
+            # Again and again: where it rings while Python clears up, its exception is ignored.
+            signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
             return work()
         finally:
             running = False
