@@ -25,10 +25,9 @@ _INSIDE = re.compile(
     r"(?:$|[_-])|SSHPASS",
     re.IGNORECASE,
 )
-_CERTAIN_KEY = re.compile(
-    r"(?:API|SECRET|PRIVATE|ACCESS|SIGNING|ENCRYPTION|MASTER|LICENSE|SSH|DEPLOY|SERVICE|ACCOUNT)[_-]?KEY"
-    r"|^(?!.*KEY(?:[_-]?\d{1,3})?$)",
-    re.IGNORECASE,
+_BARE_KEY = re.compile(r"KEY(?:[_-]?\d{1,3})?$", re.IGNORECASE)
+_KEY_OF_SOMETHING = re.compile(
+    r"(?:API|SECRET|PRIVATE|ACCESS|SIGNING|ENCRYPTION|MASTER|LICENSE|SSH|DEPLOY|SERVICE|ACCOUNT)[_-]?KEY", re.IGNORECASE
 )
 # What is about a secret and is none itself.
 _ABOUT = re.compile(
@@ -84,7 +83,8 @@ def is_secret_name(name: str) -> bool:
 def _of(name: str, text: str) -> Iterator[str]:
     if _NO_CREDENTIAL.search(name):
         return
-    sure = is_secret_name(name) and _CERTAIN_KEY.search(name) is not None and not _WORDY.search(name)
+    is_bare = _BARE_KEY.search(name) is not None and _KEY_OF_SOMETHING.search(name) is None
+    sure = is_secret_name(name) and not is_bare and not _WORDY.search(name)
     likely = is_secret_name(name) or (_INSIDE.search(name) is not None and not _ABOUT.search(name))
     if sure or (likely and _looks_secret(text)):
         yield text
@@ -104,7 +104,7 @@ def _looks_secret(text: str) -> bool:
     """Whether nobody would write `text` by hand: long, and of letters and digits, or a document of its own."""
     bare = text.strip()
     mixed = any(c.isdigit() for c in bare) and any(c.isalpha() for c in bare)
-    return bare.startswith(("{", "[", "-----BEGIN")) or len(bare) >= 40 or (len(bare) >= 12 and mixed)
+    return len(bare) >= 40 or (len(bare) >= 12 and (mixed or bare.startswith(("{", "["))))
 
 
 def _members(text: str, *, everything: bool) -> Iterator[str]:

@@ -194,11 +194,12 @@ def _settled(
             skip_unchanged=inputs.skip_unchanged,
             without_key=activity.fork or activity.dependabot,
         )
-        result, _ = redacted(evaluated, redactor)
-        settled = settling.settle(plan, result, loaded, baseline, permissions.needed(settings, activity))
-        if settled.run is not evaluated:
-            write_atomically(output / pipeline.RESULTS, redacted(settled.run, redactor)[1])
-        publish.reports(output, settled.run)
+        settled = settling.settle(plan, evaluated, loaded, baseline, permissions.needed(settings, activity))
+        run, data = redacted(settled.run, redactor)  # what the server said of moving the baseline is new in it
+        settled = replace(settled, run=run)
+        if run is not evaluated:
+            write_atomically(output / pipeline.RESULTS, data)
+        publish.reports(output, run)
     finally:
         files.give_to_owner(settings.workspace, output, cache)
     return settled, loaded, activity

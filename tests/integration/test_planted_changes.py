@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import version
@@ -17,10 +19,11 @@ from evaluator import loading, task_results
 from evaluator.attempts import Made
 from evaluator.baselines import Missing
 from evaluator.cases import Task
-from evaluator.gate import EXIT_CODES
+from evaluator.gate import EXIT_CODES, acceptable
 from evaluator.judgement import Measured, judged
 from evaluator.results import Reason, Run, TaskResult
 from evaluator.transcript import Transcript
+from tests.integration.judging import tasks as capitals
 from tests.integration.planted import (
     BASELINE,
     CAREFUL,
@@ -38,6 +41,7 @@ from tests.integration.planted import (
 )
 from tests.integration.planted_rows import AN_ANSWER, LIMIT, OTHER_JSONSCHEMA, ROWS, STEPS
 from tests.integration.repository import ROOT, call
+from tests.servers.model_server import Received, Reply
 
 PAGE = ROOT / "docs" / "planted-changes.md"
 HEAD = "| row | planted change | verdict (exit code) | layer | first line of the comment |"
@@ -334,3 +338,25 @@ def reworded(run: Run, now: TaskResult) -> Measured:
 
 def texts(reasons: list[Reason]) -> list[str]:
     return [reason.text for reason in reasons]
+
+
+def test_a_laxer_judge_that_a_change_brings_is_no_pass_and_may_be_accepted(tmp_path: Path) -> None:
+    capitals.write_task(tmp_path / "task")
+    capitals.write_trap(tmp_path)
+    first = evaluate(tmp_path, capital, Missing("b"))
+    baseline, rules = accept(tmp_path, first.run), configuration.load(tmp_path / "trap.yaml")
+    assert evaluate(tmp_path, capital, baseline, rules=rules).run.verdict == "pass"
+    judge = tmp_path / "task" / "judge.py"
+    judge.write_text(f"{judge.read_text()}# asks for less\n")
+    run = evaluate(tmp_path, capital, baseline, rules=rules).run
+    assert (run.verdict, acceptable(run)) == ("inconclusive", "")
+    assert "capitals: the change brings another judge (" in run.reasons[0].text
+    # At one's own desk nobody else's rules hold, and it is said and no more.
+    assert evaluate(tmp_path, capital, baseline).run.verdict == "pass"
+
+
+def capital(request: Received) -> Reply:
+    """The right one."""
+    found = re.search(r"capital of \.(\w\w)", json.dumps(request.body["messages"]))
+    assert found is not None
+    return Reply(text=capitals.CAPITALS[found[1]])

@@ -120,3 +120,11 @@ def test_a_lost_model_makes_a_run_inconclusive(verdict: VerdictWord) -> None:
 def test_a_run_of_several_models_is_read_back_as_it_was_written() -> None:
     whole = models.together([run_of("a"), run_of("b", "regression")], [])
     assert decode_run(encode(whole), "results.json") == whole
+
+
+def test_a_model_that_the_rules_have_and_the_run_has_not_is_named_whatever_the_baseline_knows() -> None:
+    for state in (baseline("a"), Missing("b"), None):
+        [reason] = models.lost(state, ["a"], ["a", "b"])
+        assert (reason.kind, reason.text) == ("comparison", "The base evaluates the model b, and this change does not.")
+    assert models.lost(None, ["c"], ["a"]) == []  # one model may be replaced by another, which is compared with it
+    assert [reason.kind for reason in models.lost(baseline("a", "b"), ["a"], ["a", "b"])] == ["coverage"]

@@ -130,6 +130,7 @@ def test_what_stands_in_for_a_key_is_none(value: str) -> None:
         ("SESSION_COOKIE", "sessionid"),
         ("FIRST_PASS", "refund"),
         ("EOS_TOKEN", "<|im_end|>"),
+        ("MASK_TOKEN", "[MASK]"),
         ("MODEL_KEY", "gpt-4o-mini-2024-07-18"),
     ],
 )

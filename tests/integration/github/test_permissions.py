@@ -162,19 +162,28 @@ def test_a_permission_that_goes_during_the_run_takes_nothing_with_it(
     assert warning.endswith(" Add to the job: `permissions: {contents: read, pull-requests: write}`.")
 
 
+def another_commit(runner: ActionsRunner, server: GitHubServer) -> str:
+    """A commit that will be pushed to the pull request."""
+    server.pulls[7] = {"head": runner.head, "base_ref": "main", "merge_commit": None}
+    return server.commit("pushed meanwhile")
+
+
+def of_commit(runner: ActionsRunner, server: GitHubServer, commit: str, evaluation: Evaluation) -> int:
+    """Exit code of a run of `commit`, which is pushed to the pull request, from its beginning to its end."""
+    server.pulls[7]["head"] = commit
+    event = runner.pull_request()
+    event["pull_request"]["head"]["sha"] = commit
+    environ = runner.environ("pull_request", event)
+    return perform(environ | {"GITHUB_SHA": runner.merge}, evaluation)[0]
+
+
 def test_a_run_of_an_older_commit_that_ends_later_leaves_the_verdict_of_the_newer_one(
     runner: ActionsRunner, server: GitHubServer
 ) -> None:
-    newer = server.commit("pushed meanwhile")
-    server.pulls[7] = {"head": runner.head, "base_ref": "main", "merge_commit": None}
+    newer = another_commit(runner, server)
 
     def overtaken() -> None:
-        """The run of another commit on the same pull request, from beginning to end."""
-        server.pulls[7]["head"] = newer
-        event = runner.pull_request()
-        event["pull_request"]["head"]["sha"] = newer
-        environ = runner.environ("pull_request", event)
-        assert perform(environ | {"GITHUB_SHA": runner.merge}, Evaluation(a_run()))[0] == 0
+        assert of_commit(runner, server, newer, Evaluation(a_run())) == 0
 
     code, log = on_pull_request(runner, Evaluation(a_regression(), before_end=overtaken))
     assert code == 1
@@ -205,15 +214,10 @@ def test_an_earlier_run_of_the_same_commit_that_ends_later_leaves_the_verdict_of
 def test_an_older_run_that_cannot_ask_for_the_head_leaves_the_verdict_of_another_commit(
     runner: ActionsRunner, server: GitHubServer
 ) -> None:
-    newer = server.commit("pushed meanwhile")
-    server.pulls[7] = {"head": runner.head, "base_ref": "main", "merge_commit": None}
+    newer = another_commit(runner, server)
 
     def overtaken() -> None:
-        server.pulls[7]["head"] = newer
-        event = runner.pull_request()
-        event["pull_request"]["head"]["sha"] = newer
-        environ = runner.environ("pull_request", event)
-        assert perform(environ | {"GITHUB_SHA": runner.merge}, Evaluation(a_regression()))[0] == 1
+        assert of_commit(runner, server, newer, Evaluation(a_regression())) == 1
         spent = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9999999999"}
         server.fail("GET", "/pulls/7$", Fault(403, "API rate limit exceeded", headers=spent))
 
@@ -286,3 +290,15 @@ def test_somebody_elses_comment_with_our_marker_is_left_alone(runner: ActionsRun
     on_pull_request(runner, Evaluation(a_regression()))
     assert [comment["user"]["login"] for comment in server.comments[7]] == ["eve", ACTIONS_BOT[0]]
     assert "pass" in server.comments[7][0]["body"].lower()
+
+
+def test_a_task_outside_of_the_repository_ends_the_run_before_anything_is_asked(
+    runner: ActionsRunner, server: GitHubServer
+) -> None:
+    runner.write({"trap.yaml": CONFIG.replace("./evals/refunds", "/etc")})
+    runner.on_base("trap.yaml", CONFIG)
+    evaluation = Evaluation(a_run())
+    code, log = perform(runner.environ("pull_request", runner.pull_request()), evaluation)
+    assert (code, evaluation.asked) == (2, {})
+    assert "/etc lies outside of the repository" in log
+    assert "no verdict" in server.comments[7][0]["body"]

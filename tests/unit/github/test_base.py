@@ -302,3 +302,20 @@ def test_a_file_that_the_workflow_names_goes_before_the_branch(repository: Repos
     got = rules(client, repository.change(ON_A_BRANCH, base_ref="main", baseline_path="other.json"))
     assert isinstance(got.baseline, Found)
     assert got.baseline.where.startswith("other.json at ")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "named"),
+    [
+        ("model: a/b", "cmd: cat x", "`cmd`, the command in the place of a model"),
+        ("cmd: cat x", "model: a/b", "`cmd`, which is gone"),
+        ("models: [a/b, c/d]", "model: a/b", "`models`, without c/d"),
+    ],
+)
+def test_a_change_of_what_answers_at_all_is_named(
+    repository: Repository, client: Client, before: str, after: str, named: str
+) -> None:
+    tasks = "\ntasks:\n  t: {source: ./t}\n"
+    repository.has("trap.yaml", (before + tasks).encode())
+    got = rules(client, repository.change(after + tasks))
+    assert f"This change alters what is evaluated in trap.yaml: {named}." in [note.text for note in got.notes]

@@ -47,3 +47,7 @@ def test_a_provider_that_may_do_without_a_key_is_never_refused(provider):
 
 def test_headers_of_the_parameters_may_carry_a_credential():
     assert missing_key("anthropic", {}, {"extra_headers": {"authorization": "Bearer x"}}) is None
+
+
+def test_a_number_of_tokens_is_no_key() -> None:
+    assert missing_key("openai", {"OPENAI_MAX_TOKENS": "512"}, {}) == "OPENAI_API_KEY"
